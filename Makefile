@@ -83,7 +83,7 @@ $(WEB_READY): web/package-lock.json $(READY)
 screenshots: packages-for-tests $(READY) $(WEB_BUILT)  ## take the README's screenshots anew, into docs/images
 	@SCREENSHOTS=docs/images $(BIN)/pytest tests/web/test_screenshots.py
 
-bench: packages-for-tests $(READY) $(WEB_BUILT)  ## run the benchmarks; NAME=apply_latency runs one
+bench: packages-for-tests $(READY) $(WEB_BUILT)  ## run the benchmarks; NAME=apply_latency runs one, NAME=soak MINUTES=60 the soak
 	@$(BIN)/python -m tests.perf $(NAME)
 
 fault: packages-for-tests $(READY)  ## faults at random moments of migrations (hours); TRIES=20 FAULT="--fault link"

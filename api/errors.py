@@ -30,6 +30,7 @@ from vmtune.errors import (
     TooManyAttempts,
     Unauthenticated,
     VmtuneError,
+    and_more,
 )
 from vmtune.services.access.guard import OutOfReach
 
@@ -156,17 +157,42 @@ def _document(
         "type": f"urn:vmtune:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": detail,
+        "detail": shortened(detail),
         "code": code,
         "instance": f"urn:vmtune:request:{request_id}",
-        "errors": [
-            {"field": p.field, "code": p.code, "message": p.message, "remedy": p.remedy}
-            for p in problems
-        ],
+        "errors": _listed(problems),
     }
     # ASCII: input may come back in it, and need not be valid Unicode.
     body = json.dumps(document, ensure_ascii=True)
     return Response(body, status, dict(headers or {}), PROBLEM_JSON)
+
+
+_MAX_LISTED_BYTES = 48 << 10
+_LONGEST_TEXT, _LONGEST_FOREIGN_TEXT = 2000, 300  # of what is not ASCII each is up to 12 bytes
+
+
+def _listed(problems: Sequence[Problem]) -> list[dict[str, str]]:
+    """*problems* as JSON, those that fit into an answer: at most 64 KiB, however long the names
+    are that were sent."""
+    listed: list[dict[str, str]] = []
+    room = _MAX_LISTED_BYTES
+    for index, each in enumerate(problems):
+        row = {name: shortened(getattr(each, name)) for name in _PARTS}
+        room -= len(json.dumps(row))
+        if room < 0 and listed:
+            rest = and_more(len(problems) - index)
+            return [*listed, {name: getattr(rest, name) for name in _PARTS}]
+        listed.append(row)
+    return listed
+
+
+_PARTS = ("field", "code", "message", "remedy")
+
+
+def shortened(text: str) -> str:
+    """*text*, of at most 2,000 characters."""
+    most = _LONGEST_TEXT if text.isascii() else _LONGEST_FOREIGN_TEXT
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 Methods = Callable[[str], Sequence[str]]

@@ -14,17 +14,14 @@ from fastapi.routing import APIRoute
 from vmtune import __version__
 from vmtune.api.auth.authentication import Authenticate
 from vmtune.api.auth.security import closed_unless_declared
+from vmtune.api.auth.sign_in_throttle import SignInThrottle
 from vmtune.api.errors import add_handlers
 from vmtune.api.http.audit import AuditMiddleware
+from vmtune.api.http.bodies import BodyLimit, BodyLimits
 from vmtune.api.http.coalescing import CoalescingMiddleware
+from vmtune.api.http.kept_answers import KeptAnswers
 from vmtune.api.http.metrics import RequestMetrics
-from vmtune.api.http.middleware import (
-    BodyLimit,
-    BodyLimits,
-    ExactPaths,
-    OriginCheck,
-    RequestContext,
-)
+from vmtune.api.http.middleware import ExactPaths, OriginCheck, RequestContext
 from vmtune.api.pages.web import WebUi
 from vmtune.api.routes import (
     applications,
@@ -48,7 +45,7 @@ from vmtune.api.routes import (
     vms,
 )
 from vmtune.api.routes import cluster as services
-from vmtune.api.routes.bench import campaigns, comparisons, reference, runs, scenarios
+from vmtune.api.routes.bench import campaigns, comparisons, reference, runs, scenarios, trends
 from vmtune.api.routes.common import PREFIX
 from vmtune.api.schemas.common import ProblemDocument
 from vmtune.api.schemas.events import EventView
@@ -84,6 +81,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         runs,
         campaigns,
         comparisons,
+        trends,
         reference,
         events,
     )
@@ -119,12 +117,14 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     imports = BodyLimit(settings.max_import_bytes, "max_import_bytes")
     app.add_middleware(
         BodyLimits,
-        max_body_bytes=settings.max_body_bytes,
+        limit=BodyLimit(settings.max_body_bytes, "max_body_bytes"),
         others={f"{PREFIX}/runs/import": imports},
         media_types={f"{PREFIX}{hooks.ARRIVING}": hooks.MEDIA_TYPE},
     )
+    app.add_middleware(KeptAnswers)
     app.add_middleware(Authenticate)
     app.add_middleware(OriginCheck, names=settings.host_names)
+    app.add_middleware(SignInThrottle)
     app.add_middleware(AuditMiddleware)
     app.add_middleware(RequestContext)
     app.add_middleware(RequestMetrics)

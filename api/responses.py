@@ -59,6 +59,19 @@ def problems(*statuses: int) -> Responses:
     }
 
 
+_VERSION = {
+    "ETag": {
+        "description": "Version of this content, for If-None-Match.",
+        "schema": {"type": "string"},
+    }
+}
+KEPT: Responses = {
+    200: {"headers": _VERSION},
+    304: {"description": "The content has the version of If-None-Match.", "headers": _VERSION},
+}
+"""A route whose answers have a version."""
+
+
 def with_headers(status: int, *headers: dict[str, Any]) -> Responses:  # any: OpenAPI
     """The headers that the result of *status* has."""
     return {status: {"headers": {name: h for part in headers for name, h in part.items()}}}

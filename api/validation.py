@@ -6,14 +6,15 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi._compat import ModelField
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from vmtune.errors import InvalidInput, Problem
+from vmtune.documents.strict import short
+from vmtune.errors import InvalidInput, Problem, first_problems
 
 _CHOICE = ("enum", "literal_error")
 _LONGEST = 60
@@ -28,9 +29,9 @@ def malformed_json(error: RequestValidationError) -> str:
 
 
 def problems_of_validation(request: Request, error: RequestValidationError) -> list[Problem]:
-    """One problem for each thing that the schema refuses."""
+    """One problem for each thing that the schema refuses, of the first that there are."""
     known = _body_fields(request.scope.get("route"))
-    return list(dict.fromkeys(_problem(found, known) for found in error.errors()))
+    return list(dict.fromkeys(first_problems(error.errors(), lambda one: _problem(one, known))))
 
 
 def _problem(found: Mapping[str, Any], known: Sequence[str]) -> Problem:  # any: pydantic's
@@ -42,9 +43,7 @@ def _problem(found: Mapping[str, Any], known: Sequence[str]) -> Problem:  # any:
     if kind == "missing":
         what = "a JSON object" if field == "body" else field
         return Problem(field, "missing", f"{what} is missing", "add it")
-    given = repr(found.get("input"))
-    if len(given) > _LONGEST:
-        given = given[: _LONGEST - 3] + "..."
+    given = short(found.get("input"), _LONGEST)
     if kind in _CHOICE:
         expected = str(found["ctx"]["expected"])
         return Problem(field, "not_a_choice", f"{given} is unknown", f"use {expected}")
@@ -54,7 +53,7 @@ def _problem(found: Mapping[str, Any], known: Sequence[str]) -> Problem:  # any:
 
 def unknown_name(name: str, field: str, known: Sequence[str], what: str) -> Problem:
     """The problem of a field or parameter that there is not, with the nearest that are."""
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(name[:_LONGEST], known, n=3, cutoff=0.5)
     if near:
         hint = f"did you mean {', '.join(near)}?"
     else:
@@ -80,6 +79,13 @@ def _query_params(dependant: Dependant) -> Iterator[ModelField]:
         yield from _query_params(other)
 
 
+async def _ignore_unknown() -> None:
+    """Says that a route ignores parameters that it does not know: another party sends them."""
+
+
+UNKNOWN_PARAMETERS_IGNORED = Depends(_ignore_unknown)
+
+
 async def check_query(request: Request) -> None:
     """Refuse query parameters that the route does not have: a misspelt filter would let
     everything through. (Asynchronous, so that it costs no thread.)
@@ -89,8 +95,12 @@ async def check_query(request: Request) -> None:
     route = request.scope.get("route")
     if not request.query_params or not isinstance(route, APIRoute):
         return
+    if any(each.call is _ignore_unknown for each in route.dependant.dependencies):
+        return
     known = [parameter.alias for parameter in _query_params(route.dependant)]
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
-        problems = [unknown_name(name, name[:_LONGEST], known, "parameter") for name in unknown]
+        problems = first_problems(
+            unknown, lambda name: unknown_name(name, name[:_LONGEST], known, "parameter")
+        )
         raise InvalidInput("a query parameter is unknown", problems=problems)

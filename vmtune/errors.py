@@ -7,6 +7,7 @@
     ├── NotFound              no such host, VM, profile, ...
     ├── Conflict              the request contradicts what is stored or running
     │   ├── DuplicateName
+    │   ├── TiedAssignments       selectors of two profiles that one VM could match
     │   ├── OperationInProgress   one application, migration or benchmark per VM
     │   ├── Blocked               the plan's preflight found blockers
     │   └── TooLate               the thing can no longer be aborted or changed
@@ -28,9 +29,14 @@ do about it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
+
+MAX_PROBLEMS = 50
+"""As many as one error has; the others are a number. Who sends 80,000 unknown names must not cost
+80,000 guesses at what was meant."""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,29 @@ class Problem:
         return f"{where}{self.message}{what_to_do}"
 
 
+_MORE = "more_problems"
+
+
+def and_more(count: int) -> Problem:
+    """Stands for *count* problems that are not listed."""
+    return Problem("", _MORE, f"and {count:,} more", "correct those that are listed")
+
+
+def first_problems(things: Sequence[_T], problem: Callable[[_T], Problem]) -> list[Problem]:
+    """The problems of the first :data:`MAX_PROBLEMS` things, and how many more there are."""
+    found = [problem(thing) for thing in things[:MAX_PROBLEMS]]
+    return found + [and_more(len(things) - MAX_PROBLEMS)] * (len(things) > MAX_PROBLEMS)
+
+
+def _bounded(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """*problems* of several parts as one list: at most :data:`MAX_PROBLEMS`, then one number."""
+    listed = [each for each in problems if each.code != _MORE]
+    counted = [int(each.message.split()[1].replace(",", "")) for each in problems
+               if each.code == _MORE]  # fmt: skip
+    more = sum(counted) + max(0, len(listed) - MAX_PROBLEMS)
+    return (*listed[:MAX_PROBLEMS], *([and_more(more)] if more else []))
+
+
 class VmtuneError(Exception):
     """Root of all errors that vmtune raises on purpose."""
 
@@ -74,6 +103,8 @@ class VmtuneError(Exception):
         self.problems: tuple[Problem, ...] = tuple(problems) or (
             Problem(field, code or type(self).code, message, remedy),
         )
+        if len(self.problems) > 1:
+            self.problems = _bounded(self.problems)
 
     def __str__(self) -> str:
         return "; ".join(str(problem) for problem in self.problems)
@@ -101,6 +132,12 @@ class DuplicateName(Conflict):
     """An object of that name exists already."""
 
     code = "duplicate_name"
+
+
+class TiedAssignments(Conflict):
+    """A VM could match two selectors that choose different profiles."""
+
+    code = "tied_assignments"
 
 
 class OperationInProgress(Conflict):

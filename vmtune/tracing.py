@@ -188,9 +188,9 @@ def _make(exporter: str, version: str, service: str) -> TracerProvider:
         def generate_trace_id(self) -> int:
             return _trace_of.get() or super().generate_trace_id()
 
-    told = {"service.name": "vmtune", "service.version": version}
+    attributes = {"service.name": "vmtune", "service.version": version}
     if service:
-        told["service.instance.id"] = service
+        attributes["service.instance.id"] = service
     sender: SpanExporter
     if exporter == "console":
         sender = ConsoleSpanExporter()
@@ -200,8 +200,8 @@ def _make(exporter: str, version: str, service: str) -> TracerProvider:
         )
 
         sender = OTLPSpanExporter()
-    # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win over what is told here.
-    resource = Resource.create(told).merge(OTELResourceDetector().detect())
+    # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win over what is set here.
+    resource = Resource.create(attributes).merge(OTELResourceDetector().detect())
     made = TracerProvider(resource=resource, id_generator=Ids(), shutdown_on_exit=False)
     made.add_span_processor(BatchSpanProcessor(sender))
     return made

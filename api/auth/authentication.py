@@ -7,27 +7,29 @@ token in ``Authorization``, or of the browser session; without either, only the 
 
 from __future__ import annotations
 
-import hmac
-from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.requests import cookie_parser
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vmtune.api.auth.cookies import CSRF_HEADER, session_cookie
+from vmtune.api.auth.cookies import CSRF_HEADER, CSRF_PARAMETER, clear_cookies, session_cookie
 from vmtune.api.auth.security import unknown
-from vmtune.api.http.middleware import READS, refuse
+from vmtune.api.http.bodies import headers_of, refuse
+from vmtune.api.http.middleware import READS
 from vmtune.api.pages.sign_in import sign_in_page
 from vmtune.api.wiring.deps import Container
 from vmtune.errors import Forbidden, SetupError, Unauthenticated, VmtuneError
 from vmtune.model.access.scopes import NOBODY, Identity
 from vmtune.services.access.access import Access
-from vmtune.services.access.web_sessions import WebLogin
+from vmtune.services.access.web_sessions import WebLogin, key_of
 
 API = "/api/"
+SIGN_IN = ("POST", "/api/v1/session")
 OPEN = {
     ("GET", "/api/v1/live"),
-    ("POST", "/api/v1/session"),
+    SIGN_IN,
     ("GET", "/api/v1/session/oidc"),
     ("GET", "/api/v1/session/oidc/callback"),
 }
@@ -48,10 +50,12 @@ class Authenticate:
         try:
             identity = await self._identify(scope)
         except VmtuneError as error:
+            if scope["state"].get("connection") is not None:
+                scope["state"]["connection"].caller = None
             if isinstance(error, Unauthenticated) and _wants_a_page(scope):
                 await sign_in_page(_has_provider(scope))(scope, receive, send)
             else:
-                await refuse(error, scope, receive, send)
+                await refuse(error, scope, receive, _forgetting(scope, send))
             return
         scope["state"]["identity"] = identity
         await self._app(scope, receive, send)
@@ -67,8 +71,12 @@ class Authenticate:
         if act is not None:
             act.actor = identity
         is_open = (scope["method"], scope["path"]) in OPEN
-        if identity is NOBODY and not is_open and not _is_file(scope):
+        shown = is_open or _is_file(scope) or (_is_page(scope) and cookie_of(scope) is not None)
+        if identity is NOBODY and not shown:
             raise unknown()
+        connection = state.get("connection")
+        if connection is not None and identity is not NOBODY:
+            connection.caller = (identity.kind, identity.id)
         return identity
 
 
@@ -86,17 +94,35 @@ async def _who(scope: Scope, container: Container) -> Identity:
         if peer is None or names & set(_FORWARDED):
             # A proxy forwards requests of others: they do not have the rights of the proxy's user.
             return NOBODY
-        return container.access.users.identify(peer)
+        return await container.access.users.identify(peer)
     if (scope["method"], scope["path"]) in OPEN or _is_file(scope):
         return NOBODY
     cookie = cookie_of(scope)
     if cookie is None:
         return NOBODY
-    browser = await container.access.browsers.identify(cookie)
+    word = _word(scope)
+    if _is_page(scope) and not word:
+        return NOBODY  # the page is the same for all; it has the word
+    browser = await container.access.browsers.identify(key_of(cookie, word))
     scope["state"]["browser"] = browser
-    if scope["method"] not in READS:
-        _check_csrf(scope, browser)
     return browser.identity
+
+
+def _forgetting(scope: Scope, send: Send) -> Send:
+    """*send*, that has a page's browser forget a session that is over: it is then shown where to
+    sign in."""
+    if cookie_of(scope) is None or CSRF_HEADER not in headers_of(scope):
+        return send
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 401:
+            cleared = Response()
+            clear_cookies(cleared, scope["scheme"])
+            named = [each for each in cleared.raw_headers if each[0] == b"set-cookie"]
+            message = {**message, "headers": [*message["headers"], *named]}
+        await send(message)
+
+    return sent
 
 
 async def still_lets_in(scope: Scope, access: Access) -> bool:
@@ -108,7 +134,7 @@ async def still_lets_in(scope: Scope, access: Access) -> bool:
         if sent:
             await access.tokens.identify(_bearer(sent), address_of(scope))
         elif browser is not None:
-            await access.browsers.identify(browser.cookie, asks=False)
+            await access.browsers.identify(browser.key, asks=False)
     except Unauthenticated:
         return False
     except VmtuneError:  # a database that is busy takes no right away
@@ -128,25 +154,30 @@ def _bearer(sent: list[bytes]) -> str:
     return token.strip()
 
 
-def _check_csrf(scope: Scope, browser: WebLogin) -> None:
-    """A change has to come from a page of the service: only its pages can read the word that
-    they send. That the Origin is the service's own has been checked before."""
+def _word(scope: Scope) -> str:
+    """The word that the service's own pages send: in a header, or where a read can have none, as a
+    parameter, which is taken out of the query.
+
+    :raise Forbidden: a change without it, or from a page that is not the service's.
+    """
     headers = headers_of(scope)
-    sent = headers.get(CSRF_HEADER, "")
+    word = headers.get(CSRF_HEADER, "")
+    if scope["method"] in READS:
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in query if name == CSRF_PARAMETER]
+        if given:
+            rest = [(name, value) for name, value in query if name != CSRF_PARAMETER]
+            scope["query_string"] = urlencode(rest).encode()
+        return word or (given[0] if given else "")
     site = headers.get("sec-fetch-site", "same-origin")
-    word_is_right = hmac.compare_digest(sent.encode("latin-1", "replace"), browser.csrf.encode())
-    if not word_is_right or site not in ("same-origin", "none"):
+    if not word or site not in ("same-origin", "none"):
         raise Forbidden(
             "the request has no valid CSRF token",
             field=CSRF_HEADER,
             code="csrf",
-            remedy=f"send `csrf` of GET /api/v1/session as {CSRF_HEADER}; programs use a token",
+            remedy=f"send `csrf` of POST /api/v1/session as {CSRF_HEADER}; programs use a token",
         )
-
-
-def headers_of(scope: Scope) -> Mapping[str, str]:
-    """The request's headers; of those sent twice the last."""
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    return word
 
 
 def cookie_of(scope: Scope) -> str | None:
@@ -168,6 +199,11 @@ def address_of(scope: Scope) -> str:
         return f"process {peer.pid} of user {peer.uid}"
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
+
+
+def _is_page(scope: Scope) -> bool:
+    """Whether it is an address of the web UI's one page, which has nothing of the service."""
+    return scope["method"] in READS and not scope["path"].startswith(API)
 
 
 def _is_file(scope: Scope) -> bool:

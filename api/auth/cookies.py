@@ -1,4 +1,4 @@
-"""The two cookies of a browser that is signed in."""
+"""The cookie of a browser that is signed in."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from vmtune.services.access.oidc import LASTS_S
 from vmtune.services.access.web_sessions import WebLogin
 
 CSRF_HEADER = "x-vmtune-csrf"
+CSRF_PARAMETER = "csrf"
+"""For what takes no header: streams of events, and files that are downloaded."""
 OIDC = "vmtune_oidc"
 _OIDC_PATH = "/api/v1/session/oidc"
 _SESSION, _CSRF = "vmtune_session", "vmtune_csrf"
@@ -20,23 +22,18 @@ def session_cookie(scheme: str) -> str:
     return (_SECURE if scheme == "https" else "") + _SESSION
 
 
-def set_cookies(response: Response, scheme: str, browser: WebLogin) -> None:
-    """Set both cookies: the session's, which scripts cannot read, and the CSRF token, which the
-    service's own pages read and send back."""
-    secure = scheme == "https"
-    for name, value, hidden in (
-        (session_cookie(scheme), browser.cookie, True),
-        (_CSRF, browser.csrf, False),
-    ):
-        response.set_cookie(
-            name,
-            value,
-            expires=browser.expires_at,
-            path="/",
-            secure=secure,
-            httponly=hidden,
-            samesite="strict",
-        )
+def set_cookie(response: Response, scheme: str, browser: WebLogin) -> None:
+    """Set the session's cookie, which scripts cannot read. The word that belongs to it is none:
+    other ports of this host would be sent it too."""
+    response.set_cookie(
+        session_cookie(scheme),
+        browser.cookie,
+        expires=browser.expires_at,
+        path="/",
+        secure=scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
 
 
 def set_oidc(response: Response, scheme: str, binding: str) -> None:
@@ -60,7 +57,7 @@ def clear_oidc(response: Response, scheme: str) -> None:
 
 
 def clear_cookies(response: Response, scheme: str) -> None:
-    """Have the browser forget both."""
+    """Have the browser forget it, and the word that earlier versions set as a cookie."""
     secure = scheme == "https"
     for name, hidden in ((session_cookie(scheme), True), (_CSRF, False)):
         response.delete_cookie(name, path="/", secure=secure, httponly=hidden, samesite="strict")

@@ -6,7 +6,7 @@ async def list_things(on: Services, who: Who) -> ThingPage: ...
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
@@ -100,7 +100,15 @@ async def closed_unless_declared(request: Request, identity: Who) -> None:
     if not isinstance(route, APIRoute):
         return
     scopes = declared(route)
+    name_act(request, route.name, scopes)
     if not scopes:
         check_scope(identity, Scope.ADMIN)
-    request.state.act.action = route.name
-    request.state.only_reads = scopes == [Scope.READ]
+
+
+def name_act(request: Request, action: str, scopes: Sequence[Scope | None]) -> None:
+    """Name the request for the audit log.
+
+    :param scopes: those that its route declares.
+    """
+    request.state.act.action = action
+    request.state.only_reads = list(scopes) == [Scope.READ]

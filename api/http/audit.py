@@ -7,12 +7,13 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vmtune.api.auth.authentication import address_of, headers_of, is_unix
-from vmtune.api.http.middleware import READS, refuse
+from vmtune.api.auth.authentication import address_of, is_unix
+from vmtune.api.http.bodies import headers_of, refuse
+from vmtune.api.http.middleware import READS
 from vmtune.api.responses import PROBLEM_JSON
 from vmtune.api.wiring.deps import Container
 from vmtune.errors import InvalidInput
-from vmtune.model.access.audit import MOST_REASON, Act, Outcome
+from vmtune.model.access.audit import MAX_REASON, Act, Outcome
 from vmtune.model.access.scopes import NOBODY
 from vmtune.services.access.audit import AuditService
 
@@ -103,11 +104,11 @@ def _reason(scope: Scope) -> str:
     :raise InvalidInput: it is too long.
     """
     reason = unquote(headers_of(scope).get(REASON_HEADER, ""))
-    if len(reason) > MOST_REASON:
+    if len(reason) > MAX_REASON:
         raise InvalidInput(
             f"the reason has {len(reason)} characters",
             field=REASON_HEADER,
-            remedy=f"use at most {MOST_REASON}",
+            remedy=f"use at most {MAX_REASON}",
         )
     return reason
 

@@ -32,12 +32,12 @@ def _page(by_provider: bool) -> tuple[str, str]:
     style, script = render("sign_in.css"), render("sign_in.js")
     policy = (
         "default-src 'none'; connect-src 'self'; form-action 'none'; base-uri 'none'; "
-        f"frame-ancestors 'none'; style-src {_source(style)}; script-src {_source(script)}"
+        f"frame-ancestors 'none'; style-src {source_of(style)}; script-src {source_of(script)}"
     )
     return render("sign_in.html", style=style, script=script, by_provider=by_provider), policy
 
 
-def _source(text: str) -> str:
+def source_of(text: str) -> str:
     """The Content-Security-Policy's name for an inline *text* that may be used."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from vmtune.api.auth.reach import ApplicationInReach
 from vmtune.api.auth.security import APPLY, READ, Who
-from vmtune.api.responses import ASKS_A_HOST, problems
+from vmtune.api.http.kept_answers import STORED
+from vmtune.api.responses import ASKS_A_HOST, KEPT, problems
 from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.applications import ApplicationPage, ApplicationView
@@ -15,7 +16,7 @@ from vmtune.model.plan.outcome import ApplicationState
 router = Router(prefix="/applications", tags=["applications"])
 
 
-@router.get("", responses=problems(), dependencies=[READ])
+@router.get("", responses=problems() | KEPT, dependencies=[READ, STORED])
 async def list_applications(
     on: Services,
     who: Who,
@@ -32,7 +33,7 @@ async def list_applications(
     )
 
 
-@router.get("/{application}", responses=problems(404), dependencies=[READ])
+@router.get("/{application}", responses=problems(404) | KEPT, dependencies=[READ, STORED])
 async def get_application(on: Services, application: ApplicationInReach) -> ApplicationView:
     """One application."""
     return ApplicationView.of(application, on.tunables)

@@ -10,6 +10,7 @@ from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.assignments import AssignmentCreate, AssignmentPage, AssignmentView
+from vmtune.errors import TiedAssignments
 
 router = Router(prefix="/assignments", tags=["assignments"])
 
@@ -35,7 +36,16 @@ async def assign(
 ) -> AssignmentView:
     """Assign a profile to a VM, a label selector, a host, or as the default."""
     await on.access.guard.may_assign(who, body.target, body.key)
-    added = await on.assignments.add(body.target, body.key, body.profile)
+    try:
+        added = await on.assignments.add(body.target, body.key, body.profile)
+    except TiedAssignments:
+        if who.rights.reach.is_everything:
+            raise
+        raise TiedAssignments(  # whose selector it is, and what it chooses, is not theirs to know
+            "a VM could match this selector and another that chooses another profile",
+            field="key",
+            remedy="give the selector one more label, or ask an administrator",
+        ) from None
     response.headers["Location"] = f"{PREFIX}/assignments/{added.id}"
     return AssignmentView.of(added)
 

@@ -20,6 +20,7 @@ from vmtune.api.routes.router import Router
 from vmtune.api.schemas.access import EntryPage, EntryView, IntegrityView
 from vmtune.api.wiring.deps import Container
 from vmtune.model.access.audit import Outcome
+from vmtune.services.access.audit import check_log
 from vmtune.storage.repositories.audit_log import AuditFilter
 
 _Text = Annotated[str | None, Query(max_length=200)]
@@ -85,7 +86,7 @@ async def export_audit(on: Services, wanted: Wanted, form: Form = Form.JSONL) ->
 @router.get("/integrity", responses=problems(), dependencies=[ADMIN])
 async def check_audit(on: Services) -> IntegrityView:
     """Check the hash chain of the audit log."""
-    return IntegrityView.from_record(await on.access.audit.check())
+    return IntegrityView.from_record(await on.heavy.run(check_log))
 
 
 async def _as_json(on: Container, wanted: AuditFilter) -> AsyncIterator[str]:

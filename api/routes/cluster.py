@@ -16,11 +16,11 @@ router = Router(prefix="/services", tags=["services"])
 async def list_services(on: Services) -> ServiceList:
     """The services that share a PostgreSQL database, and the hosts that each manages. Empty
     for a single service."""
-    if on.fleet is None:
+    if on.cluster is None:
         return ServiceList(items=[])
     hosts = await on.hosts.all()
     shown = [
-        ServiceView.of(one, on.fleet.name, [h.name for h in hosts if h.owner == one.name])
-        for one in await on.fleet.services()
+        ServiceView.of(one, on.cluster.name, [h.name for h in hosts if h.owner == one.name])
+        for one in await on.cluster.services()
     ]
     return ServiceList(items=shown)

@@ -10,6 +10,7 @@ from fastapi import Query, Response
 
 from vmtune.api.auth.reach import WholeHostInReach
 from vmtune.api.auth.security import MIGRATE, READ, Who
+from vmtune.api.http.bodies import LARGE_BODY
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -63,7 +64,7 @@ async def list_host_evacuations(
     _OF_HOST,
     status_code=202,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
-    dependencies=[MIGRATE],
+    dependencies=[MIGRATE, LARGE_BODY],
 )
 async def start_evacuation(
     on: Services,
@@ -80,7 +81,11 @@ async def start_evacuation(
     return EvacuationView.of(status)
 
 
-@router.post(f"{_OF_HOST}/plan", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[READ])
+@router.post(
+    f"{_OF_HOST}/plan",
+    responses=problems(*WITH_BODY, *ASKS_A_HOST),
+    dependencies=[READ, LARGE_BODY],
+)
 async def plan_evacuation(
     on: Services, who: Who, name: WholeHostInReach, body: EvacuationCreate | None = None
 ) -> EvacuationPlanView:

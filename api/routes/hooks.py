@@ -6,6 +6,7 @@ from __future__ import annotations
 from fastapi import Depends, Request, Response
 
 from vmtune.api.auth.security import MIGRATE, Who
+from vmtune.api.http.bodies import LARGE_BODY
 from vmtune.api.responses import WITH_BODY, problems
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
@@ -44,7 +45,7 @@ class _Xml(Response):
         204: {"description": "No change to the XML."},
     },
     response_class=_Xml,
-    dependencies=[MIGRATE],
+    dependencies=[MIGRATE, LARGE_BODY],
     openapi_extra={
         "requestBody": {
             "description": "The XML of the incoming domain.",
@@ -57,9 +58,9 @@ async def vm_arrives(on: Services, request: Request) -> Response:
     """Announce an incoming migration and get the XML with the values of the VM's profile. For
     the libvirt hook (`migrate begin`), on the unix socket only."""
     body = await request.body()
-    with telemetry.hook() as told:
+    with telemetry.hook() as record_outcome:
         answer = await on.hooks.arriving(body)
-        told("unchanged" if answer.xml is None else "changed")
+        record_outcome("unchanged" if answer.xml is None else "changed")
     request.state.subject = f"vm {answer.arrival.vm}"
     if answer.xml is None:
         return Response(status_code=204)

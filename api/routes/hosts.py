@@ -9,13 +9,15 @@ from fastapi import Query, Response
 
 from vmtune.api.auth.reach import HostInReach
 from vmtune.api.auth.security import HOST, READ, Who
-from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.http.kept_answers import LIVE, STORED
+from vmtune.api.responses import ASKS_A_HOST, KEPT, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.routes.vms import list_page
 from vmtune.api.schemas.common import problems_of
 from vmtune.api.schemas.drift import DriftScanView
 from vmtune.api.schemas.hosts import (
+    HostChange,
     HostCreate,
     HostDetail,
     HostFactsView,
@@ -33,7 +35,7 @@ from vmtune.services.queries import VmFilter, parse_labels
 router = Router(prefix="/hosts", tags=["hosts"])
 
 
-@router.get("", responses=problems(), dependencies=[READ])
+@router.get("", responses=problems() | KEPT, dependencies=[READ, STORED])
 async def list_hosts(on: Services, who: Who, limit: Limit = 50, after: After = None) -> HostPage:
     """Hosts, sorted by name."""
     page = await on.queries.hosts(after, limit, who.rights.reach)
@@ -49,7 +51,12 @@ async def list_hosts(on: Services, who: Who, limit: Limit = 50, after: After = N
 async def add_host(on: Services, who: Who, body: HostCreate, response: Response) -> HostView:
     """Add a host, after a test connection."""
     on.access.guard.unrestricted(who, "this applies to new hosts")
-    host = await on.hosts.add(body.name, body.uri, body.peer_uri, body.migration_address)
+    network = {
+        "migrate_uri": body.migrate_uri,
+        "listen_address": body.listen_address,
+        "disks_uri": body.disks_uri,
+    }
+    host = await on.hosts.add(body.name, body.uri, body.peer_uri, body.migration_address, network)
     response.headers["Location"] = f"{PREFIX}/hosts/{quote(host.name, safe='')}"
     return HostView.from_record(host)
 
@@ -62,11 +69,19 @@ async def get_host(on: Services, who: Who, name: HostInReach) -> HostDetail:
     shown = {**HostView.from_record(host).model_dump(), "drift": scan}
     try:
         facts = HostFactsView.of(await on.hosts.facts(name))
-        found = (await on.doctor.diagnose(name)).to_mend
+        found = (await on.doctor.diagnose(name)).needs_action
     except VmtuneError as error:
         return HostDetail(**shown, facts=None, problems=problems_of(error.problems), findings=[])
     findings = [FindingView.from_record(finding) for finding in found]
     return HostDetail(**shown, facts=facts, problems=[], findings=findings)
+
+
+@router.patch("/{name}", responses=problems(*WITH_BODY, 404), dependencies=[HOST])
+async def change_host(on: Services, who: Who, name: HostInReach, body: HostChange) -> HostView:
+    """Change the addresses of a host's migration network."""
+    on.access.guard.unrestricted(who, "the host may have VMs of others")
+    network = body.model_dump(exclude_none=True)
+    return HostView.from_record(await on.hosts.change_network(name, network))
 
 
 @router.delete("/{name}", status_code=204, responses=problems(404, 409), dependencies=[HOST])
@@ -80,17 +95,17 @@ async def remove_host(on: Services, who: Who, name: HostInReach) -> None:
 async def set_host_owner(on: Services, who: Who, name: HostInReach, body: HostOwner) -> HostView:
     """Move a host to another service. It must have no running operations."""
     on.access.guard.unrestricted(who, "the host may have VMs of others")
-    if on.fleet is None:
+    if on.cluster is None:
         raise Conflict(
             "a single service manages all hosts",
             field="service",
             code="not_shared",
             remedy="use PostgreSQL to run several services",
         )
-    return HostView.from_record(await on.fleet.give(name, body.service))
+    return HostView.from_record(await on.cluster.give(name, body.service))
 
 
-@router.get("/{name}/vms", responses=problems(*ASKS_A_HOST), dependencies=[READ])
+@router.get("/{name}/vms", responses=problems(*ASKS_A_HOST) | KEPT, dependencies=[READ, LIVE])
 async def list_host_vms(
     on: Services,
     who: Who,

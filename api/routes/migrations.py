@@ -10,10 +10,16 @@ from fastapi import Query, Response
 
 from vmtune.api.auth.reach import MigrationInReach
 from vmtune.api.auth.security import MIGRATE, READ, Who
-from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.http.kept_answers import STORED
+from vmtune.api.responses import ASKS_A_HOST, KEPT, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
-from vmtune.api.schemas.controlled import MigrationChange, RoundPage, RoundView
+from vmtune.api.schemas.controlled import (
+    MigrationChange,
+    MigrationRecovery,
+    RoundPage,
+    RoundView,
+)
 from vmtune.api.schemas.migrations import (
     MigrationCreate,
     MigrationPage,
@@ -37,8 +43,8 @@ LaterThan = Annotated[
 async def _views(on: Services, records: Sequence[Migration]) -> list[MigrationView]:
     """The records, and the queue positions of those that wait."""
     waiting = [record.id for record in records if record.state is MigrationState.QUEUED]
-    places = await on.admission.places(waiting) if waiting else {}
-    return [MigrationView.of(record, on.tunables, places.get(record.id)) for record in records]
+    positions = await on.admission.positions(waiting) if waiting else {}
+    return [MigrationView.of(record, on.tunables, positions.get(record.id)) for record in records]
 
 
 async def _view(on: Services, record: Migration) -> MigrationView:
@@ -46,7 +52,7 @@ async def _view(on: Services, record: Migration) -> MigrationView:
     return view
 
 
-@router.get("", responses=problems(), dependencies=[READ])
+@router.get("", responses=problems() | KEPT, dependencies=[READ, STORED])
 async def list_migrations(
     on: Services,
     who: Who,
@@ -88,7 +94,7 @@ async def start_migration(
     return await _view(on, record)
 
 
-@router.get("/{migration}", responses=problems(404), dependencies=[READ])
+@router.get("/{migration}", responses=problems(404) | KEPT, dependencies=[READ, STORED])
 async def get_migration(on: Services, migration: MigrationInReach) -> MigrationView:
     """One migration and its current state."""
     return await _view(on, migration)
@@ -113,11 +119,26 @@ async def abort_migration(on: Services, who: Who, migration: MigrationInReach) -
     return await _view(on, await on.migrations.abort(migration.id))
 
 
+@router.post(
+    "/{migration}/recovery",
+    responses=problems(*WITH_BODY, *ASKS_A_HOST),
+    dependencies=[MIGRATE],
+)
+async def recover_migration(
+    on: Services, who: Who, migration: MigrationInReach, body: MigrationRecovery
+) -> MigrationView:
+    """Give a migration that is paused in post-copy a new connection between its two QEMUs. The
+    answer comes once the migration goes on, or with the reason why it stays paused. Each attempt
+    is in `step_records`."""
+    on.access.guard.host(who, migration.source)
+    return await _view(on, await on.migrations.recover(migration.id, body.address))
+
+
 @router.get(
     "/{migration}/samples",
     response_model=SamplePage,
-    responses=problems(404),
-    dependencies=[READ],
+    responses=problems(404) | KEPT,
+    dependencies=[READ, STORED],
 )
 async def list_samples(
     on: Services,
@@ -135,7 +156,7 @@ async def list_samples(
     return samples_json(page, record)
 
 
-@router.get("/{migration}/rounds", responses=problems(404), dependencies=[READ])
+@router.get("/{migration}/rounds", responses=problems(404) | KEPT, dependencies=[READ, STORED])
 async def list_rounds(
     on: Services,
     migration: MigrationInReach,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmtune.api.auth.reach import HostInReach, VmInReach
+from vmtune.api.auth.reach import HostInReach, VmInReach, WholeHostInReach
 from vmtune.api.auth.security import HOST, READ, Who
 from vmtune.api.responses import ASKS_A_HOST, WITH_BODY, problems
 from vmtune.api.routes.common import Services
@@ -37,7 +37,7 @@ async def list_pools(on: Services, who: Who, name: HostInReach) -> PoolList:
 @router.get(
     "/hosts/{name}/limits", tags=["hosts"], responses=problems(*ASKS_A_HOST), dependencies=[READ]
 )
-async def get_limits(on: Services, name: HostInReach) -> LimitList:
+async def get_limits(on: Services, name: WholeHostInReach) -> LimitList:
     """The limits of this machine that vmtune can raise, with requests and original values."""
     return _listed(await on.limits.state(name))
 

@@ -6,10 +6,11 @@ from typing import Annotated
 
 from fastapi import Path, Request, Response
 
-from vmtune.api.auth.authentication import address_of, cookie_of
-from vmtune.api.auth.cookies import clear_cookies, set_cookies
+from vmtune.api.auth.authentication import address_of
+from vmtune.api.auth.cookies import clear_cookies, set_cookie
 from vmtune.api.auth.reach import EVERYWHERE
 from vmtune.api.auth.security import ADMIN, PUBLIC, READ, Who
+from vmtune.api.http.bodies import TINY_BODY
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -42,14 +43,14 @@ async def get_session(request: Request, who: Who) -> SessionView:
     "/session",
     status_code=201,
     responses=problems(*WITH_BODY) | with_headers(201, LOCATION),
-    dependencies=[PUBLIC],
+    dependencies=[PUBLIC, TINY_BODY],
 )
 async def sign_in(on: Services, request: Request, body: SignIn, response: Response) -> SessionView:
-    """Sign a browser in with a token; sets an HttpOnly cookie. Each change then needs `csrf` as
-    X-Vmtune-CSRF."""
+    """Sign a browser in with a token; sets an HttpOnly cookie. Each request then needs `csrf` as
+    X-Vmtune-CSRF too; reads may send it as the parameter `csrf`."""
     browser = await on.access.browsers.sign_in(body.token.strip(), address_of(request.scope))
     request.state.act.actor = browser.identity
-    set_cookies(response, request.url.scheme, browser)
+    set_cookie(response, request.url.scheme, browser)
     response.headers["Location"] = f"{PREFIX}/session"
     return _shown(browser.identity, browser)
 
@@ -57,9 +58,9 @@ async def sign_in(on: Services, request: Request, body: SignIn, response: Respon
 @router.delete("/session", status_code=204, responses=problems(), dependencies=[READ])
 async def sign_out(on: Services, request: Request, response: Response) -> None:
     """Sign the browser out: its cookie becomes invalid."""
-    cookie = cookie_of(request.scope)
-    if cookie is not None:
-        await on.access.browsers.sign_out(cookie)
+    browser: WebLogin | None = getattr(request.state, "browser", None)
+    if browser is not None:
+        await on.access.browsers.sign_out(browser.key)
     clear_cookies(response, request.url.scheme)
 
 

@@ -8,7 +8,8 @@ from fastapi import Query, Response
 
 from vmtune.api.auth.reach import VmInReach
 from vmtune.api.auth.security import APPLY, HOST, READ, Who
-from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
+from vmtune.api.http.kept_answers import LIVE
+from vmtune.api.responses import ASKS_A_HOST, KEPT, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.applications import ApplicationCreate, ApplicationView, VerificationView
@@ -47,7 +48,7 @@ async def list_page(
     )
 
 
-@router.get("", responses=problems(*ASKS_A_HOST), dependencies=[READ])
+@router.get("", responses=problems(*ASKS_A_HOST) | KEPT, dependencies=[READ, LIVE])
 async def list_vms(
     on: Services,
     who: Who,
@@ -84,7 +85,7 @@ async def replace_labels(on: Services, who: Who, vm: VmInReach, body: LabelsRepl
     return LabelsView(uuid=known.uuid, labels=dict(known.labels))
 
 
-@router.get("/{vm}/explain", responses=problems(*ASKS_A_HOST), dependencies=[READ])
+@router.get("/{vm}/explain", responses=problems(*ASKS_A_HOST) | KEPT, dependencies=[READ, LIVE])
 async def explain_vm(on: Services, vm: VmInReach) -> ExplanationView:
     """Explain which assignment the VM gets, and why."""
     host = await on.hosts.where(vm)
@@ -129,13 +130,22 @@ async def plan_vm(
     dependencies=[APPLY],
 )
 async def apply_to_vm(
-    on: Services, vm: VmInReach, response: Response, body: ApplicationCreate | None = None
+    on: Services,
+    who: Who,
+    vm: VmInReach,
+    response: Response,
+    body: ApplicationCreate | None = None,
 ) -> ApplicationView:
     """Apply a profile and read all values back. Check `state`: an application that failed
     half-way is recorded as failed, with all values restored."""
     wanted = body or ApplicationCreate()
     record = await on.applications.apply(
-        vm, wanted.profile, wanted.revision, wanted.best_effort, wanted.boot_only
+        vm,
+        wanted.profile,
+        wanted.revision,
+        wanted.best_effort,
+        wanted.boot_only,
+        may_raise_limits=not who.rights.reach.labels,
     )
     response.headers["Location"] = f"{PREFIX}/applications/{record.id}"
     return ApplicationView.of(record, on.tunables)

@@ -106,3 +106,14 @@ class MigrationChange(Model):
             examples=[{"downtime_limit_ms": 500}],
         ),
     ]
+
+
+class MigrationRecovery(Model):
+    """How a migration that is paused in post-copy is recovered."""
+
+    address: StrictStr = Field(
+        default="",
+        description="Address of the destination to connect to, instead of the usual one. A "
+        "connection that QEMU has not given up yet is given up then.",
+        examples=["192.0.2.7"],
+    )

@@ -22,8 +22,8 @@ class DiagnosisView(Model):
     host: str
     healthy: bool = Field(description="There are no findings except infos.")
     findings: list[FindingView] = Field(description="Most severe first; an info needs no action.")
-    unseen: list[SkippedCheckView]
+    skipped_checks: list[SkippedCheckView]
 
     @classmethod
     def of(cls, diagnosis: Diagnosis) -> DiagnosisView:
-        return cls.from_record(diagnosis, healthy=not diagnosis.to_mend)
+        return cls.from_record(diagnosis, healthy=not diagnosis.needs_action)

@@ -17,7 +17,7 @@ from vmtune.model.evacuation.evacuation import (
     Order,
 )
 from vmtune.model.findings.table import Severity
-from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
+from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
 from vmtune.services.evacuations.evacuations import EvacuationStatus
 from vmtune.services.evacuations.plan import EvacuationRequest
 
@@ -42,8 +42,8 @@ class EvacuationCreate(Model):
     )
     priority: StrictInt = Field(
         default=0,
-        ge=LEAST_PRIORITY,
-        le=MOST_PRIORITY,
+        ge=MIN_PRIORITY,
+        le=MAX_PRIORITY,
         description="Priority of its migrations in the queue; higher runs first.",
     )
     max_outgoing: StrictInt | None = Field(

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Literal
 
-from vmtune.api.schemas.common import Model
+from pydantic import Field
+
+from vmtune.api.schemas.common import Model, ProblemItem
 
 
 class Health(Model):
     """Health of the service."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "degraded"] = Field(
+        description="Degraded: the service reads, and what has to be written is refused."
+    )
+    problems: list[ProblemItem] = Field(description="Why it is degraded; else empty.")
     version: str
     schema_revision: str
     jobs_running: int
+    postcopy_paused: int = 0
+    """Migrations whose guest's memory is on two hosts that do not reach each other."""
     hosts: int

@@ -27,6 +27,25 @@ class HostCreate(Model):
         default="",
         description="Address where its QEMUs listen for a migration; without libvirt only.",
     )
+    migrate_uri: StrictStr = Field(
+        default="",
+        description="What a migration to it connects to, unless a profile says so.",
+        examples=["tcp://10.0.0.7"],
+    )
+    listen_address: StrictStr = Field(
+        default="", description="Address on which it takes migrations.", examples=["10.0.0.7"]
+    )
+    disks_uri: StrictStr = Field(
+        default="", description="What copies of local disks connect to; with libvirt only."
+    )
+
+
+class HostChange(Model):
+    """Addresses of a host's migration network. Null keeps one, an empty text unsets it."""
+
+    migrate_uri: StrictStr | None = Field(default=None, examples=["tcp://10.0.0.7"])
+    listen_address: StrictStr | None = Field(default=None, examples=["10.0.0.7"])
+    disks_uri: StrictStr | None = None
 
 
 class HostView(Model):
@@ -36,6 +55,9 @@ class HostView(Model):
     uri: str
     peer_uri: str
     migration_address: str
+    migrate_uri: str
+    listen_address: str
+    disks_uri: str
     created_at: datetime
     owner: str = Field(
         description="The service that manages it; empty if none does yet, or for a single service."

@@ -30,8 +30,9 @@ from vmtune.api.schemas.controlled import (
     StepView,
     step_texts,
 )
-from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY, Place
+from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY, QueuePosition
 from vmtune.model.migration.observed import missing_flags
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import (
     AbortState,
     Migration,
@@ -71,8 +72,8 @@ class MigrationCreate(Model):
     )
     priority: StrictInt = Field(
         default=0,
-        ge=LEAST_PRIORITY,
-        le=MOST_PRIORITY,
+        ge=MIN_PRIORITY,
+        le=MAX_PRIORITY,
         description="Priority in the queue; higher runs first.",
     )
 
@@ -86,6 +87,29 @@ class TotalsView(Model):
     transferred_bytes: int
     iterations: int
     missed_zero_copy: int
+
+
+class PostcopyView(Model):
+    """How long the guest's vCPUs waited for pages that were still on the source."""
+
+    blocked_ms: int = Field(description="All vCPUs waited at once: the guest stood still.")
+    vcpu_blocked_ms: list[int] = Field(description="Each vCPU, in their order.")
+    latency_ns: int | None = Field(
+        description="Mean time until a missing page was there; null before QEMU 10.1."
+    )
+    latency_p99_at_most_us: int | None = Field(
+        description="99 % of the missing pages were there within this time; null before QEMU 10.1."
+    )
+    latency_counts: list[int] = Field(
+        description="Missing pages by that time: the N-th count is of 2^N to 2^(N+1) microseconds; "
+        "empty before QEMU 10.1."
+    )
+
+    @classmethod
+    def of(cls, figures: PostcopyFigures | None) -> PostcopyView | None:
+        if figures is None:
+            return None
+        return cls.from_record(figures, latency_p99_at_most_us=figures.latency_at_most_us(0.99))
 
 
 class MigrationView(Model):
@@ -116,6 +140,10 @@ class MigrationView(Model):
         "the values that could no longer be applied."
     )
     totals: TotalsView | None
+    postcopy: PostcopyView | None = Field(
+        description="What post-copy cost the guest; null if it was not used or QEMU did not count. "
+        "QEMU counts where vmtune sets up the destination by its monitor; libvirt offers no way."
+    )
     outcomes: list[OutcomeView] = Field(description="Outcomes, read back during the migration.")
     steps: list[StepView] = Field(description="The profile's convergence steps.")
     step_texts: StepTexts
@@ -140,10 +168,12 @@ class MigrationView(Model):
     ahead: int | None = Field(
         description="Number of migrations ahead in the queue; null after its start."
     )
-    waits_for: str = Field(description="Reason of the wait; empty after its start.")
+    waiting_reason: str = Field(description="Reason of the wait; empty after its start.")
 
     @classmethod
-    def of(cls, record: Migration, rows: Rows, place: Place | None = None) -> MigrationView:
+    def of(
+        cls, record: Migration, rows: Rows, position: QueuePosition | None = None
+    ) -> MigrationView:
         return cls.from_record(
             record,
             values=dict(record.wanted),
@@ -151,11 +181,12 @@ class MigrationView(Model):
             ended=record.state.ended,
             missing_flags=missing_flags(record.problems),
             outcomes=[OutcomeView.of(outcome, rows) for outcome in record.outcomes],
+            postcopy=PostcopyView.of(record.postcopy),
             steps=StepView.all_of(record.steps),
             step_texts=step_texts(record.steps),
-            queued=place is not None,
-            ahead=None if place is None else place.ahead,
-            waits_for="" if place is None else place.why,
+            queued=position is not None,
+            ahead=None if position is None else position.ahead,
+            waiting_reason="" if position is None else position.why,
         )
 
 

@@ -66,7 +66,9 @@ class VirshView(Model):
     command: str = Field(description="The whole command, quoted for a shell.")
     flags: list[str] = Field(description="The profile's part of it, as separate words.")
     options: list[VirshOptionView]
-    unsaid: list[ValueWithoutOptionView] = Field(description="Values without an option of virsh.")
+    not_expressed: list[ValueWithoutOptionView] = Field(
+        description="Values without an option of virsh."
+    )
 
     @classmethod
     def of(cls, planned: Planned) -> VirshView | None:
@@ -90,13 +92,13 @@ class VirshView(Model):
                 )
                 for option in said.options
             ],
-            unsaid=[
+            not_expressed=[
                 ValueWithoutOptionView(
-                    tunable=unsaid.tunable,
-                    wanted=ValueText.of(unsaid.tunable, unsaid.value, rows),
-                    reason=unsaid.reason,
+                    tunable=each.tunable,
+                    wanted=ValueText.of(each.tunable, each.value, rows),
+                    reason=each.reason,
                 )
-                for unsaid in said.unsaid
+                for each in said.not_expressed
             ],
         )
 

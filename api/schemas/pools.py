@@ -23,9 +23,9 @@ class PoolView(Model):
     threads: int = Field(description="Threads that run coroutines: the main loop and iothreads.")
     guest_requests: int = Field(description="Capacity of its disks' queues in requests.")
     soft_limit: int = Field(description="Size to which QEMU lets the pool grow, in coroutines.")
-    most_pooled: int = Field(description="Maximum of pooled coroutines without requests in flight.")
-    most_coroutines: int = Field(description="Coroutines in use and pooled, in the worst case.")
-    most_maps: int = Field(description="Memory maps in the worst case.")
+    max_pooled: int = Field(description="Maximum of pooled coroutines without requests in flight.")
+    max_coroutines: int = Field(description="Coroutines in use and pooled, in the worst case.")
+    max_maps: int = Field(description="Memory maps in the worst case.")
     maps: int | None = Field(description="Current memory maps; null if unknown.")
     stacks: int | None = Field(description="Current coroutine stacks; each takes two maps.")
     other_maps: int = Field(description="Maps without the coroutines, or an estimate of them.")
@@ -52,8 +52,8 @@ class PoolView(Model):
             threads=model.threads,
             guest_requests=model.requests,
             soft_limit=model.soft_limit,
-            most_pooled=model.most_pooled,
-            most_coroutines=model.most,
+            max_pooled=model.max_pooled,
+            max_coroutines=model.most,
             maps=found.maps.total if found.maps else None,
             stacks=found.maps.stacks if found.maps else None,
             findings=[FindingView.from_record(finding) for finding in report.findings],

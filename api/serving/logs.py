@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
+import time
+from collections.abc import Callable
 
 import structlog
 
@@ -11,6 +14,60 @@ from vmtune import tracing
 
 # Their own words about each request or command are for debugging them, not vmtune.
 _QUIET = ("uvicorn", "alembic", "asyncio", "qemu", "dbos", "sqlalchemy")
+
+
+_SECOND_S = 1.0
+
+
+class Seldom:
+    """Lets one of equal messages through in a second, and counts the others.
+
+    :param clock: seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last: dict[str, tuple[float, int]] = {}
+
+    def allow(self, message: str) -> int | None:
+        """How many equal ones were held back since the last that was let through; None where this
+        one is held back too."""
+        now = self._clock()
+        last, held_back = self._last.get(message, (-math.inf, 0))
+        if now - last < _SECOND_S:
+            self._last[message] = last, held_back + 1
+            return None
+        self._last[message] = now, 0
+        return held_back
+
+
+class RareWarnings:
+    """Warnings of which each is logged once a second, with the number of those between.
+
+    :param log: where to.
+    """
+
+    def __init__(self, log: structlog.typing.FilteringBoundLogger) -> None:
+        self._log = log
+        self._seldom = Seldom()
+
+    def __call__(self, message: str, **details: object) -> None:
+        """Warn, unless the same was said a moment ago."""
+        others = self._seldom.allow(message)
+        if others is not None:
+            self._log.warning(message, **details, **({"others": others} if others else {}))
+
+
+class _Rarely(logging.Filter):
+    """The same for what libraries log of requests and handshakes that strangers break."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seldom = Seldom()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to log it."""
+        return record.exc_info is not None or self._seldom.allow(str(record.msg)[:200]) is not None
 
 
 def _in_one_line(
@@ -62,6 +119,7 @@ def configure_logs(form: str, level: str) -> None:
     root.setLevel(level.upper())
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    logging.getLogger("uvicorn.error").filters = [_Rarely()]
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -17,20 +17,21 @@ import uvloop
 from vmtune import tracing
 from vmtune.api.main import create_app
 from vmtune.api.routes.common import PREFIX
+from vmtune.api.serving.connections import Connection, Connections, TlsAcceptor
 from vmtune.api.serving.logs import configure_logs
-from vmtune.api.serving.protocol import Protocol
+from vmtune.api.serving.protocol import Protocol, speaking
 from vmtune.api.serving.sockets import listening, state_lock
 from vmtune.api.serving.tls import Tls
 from vmtune.api.serving.traces import start_traces
 from vmtune.api.wiring.deps import Container, open_container
 from vmtune.config.settings import Settings
 from vmtune.hypervisor.linux import cpus
+from vmtune.services.lanes import Lanes
 
 log = structlog.get_logger(__name__)
 
 _GRACE_S = 2
 _KEEP_ALIVE_S = 30
-_HANDSHAKE_WITHIN_S = 10
 
 
 def serve(settings: Settings) -> None:
@@ -57,6 +58,7 @@ def serve(settings: Settings) -> None:
 
 async def _serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
+    loop.set_default_executor(Lanes())
     starting = asyncio.current_task()
     assert starting is not None
     # First, so that the sockets are removed whenever a signal comes.
@@ -71,12 +73,12 @@ async def _serve(settings: Settings) -> None:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, server.stop)
             loop.add_signal_handler(signal.SIGHUP, server.reload)
-            if container.fleet is not None:
-                container.fleet.on_lost(server.stop)
+            if container.cluster is not None:
+                container.cluster.on_lost(server.stop)
             await server.serve(sockets)
             notify("STOPPING=1")
-    if container.fleet is not None:
-        container.fleet.check_kept()
+    if container.cluster is not None:
+        container.cluster.check_kept()
     log.info("stopped")
 
 
@@ -86,11 +88,14 @@ class Server(uvicorn.Server):
     def __init__(self, container: Container) -> None:
         self._container = container
         settings = container.settings
+        self._connections = Connections()
+        self._acceptors: list[TlsAcceptor] = []
+        self._protocol = speaking(self._connections)
         self._tls = Tls(settings) if settings.tls else None
         super().__init__(
             uvicorn.Config(
                 create_app(settings, container),
-                http=Protocol,
+                http=self._protocol,
                 proxy_headers=bool(settings.trusted_proxies),
                 forwarded_allow_ips=list(settings.trusted_proxies),
                 lifespan="off",
@@ -120,7 +125,7 @@ class Server(uvicorn.Server):
         tcp = [one for one in sockets or () if one.family != socket.AF_UNIX] if self._tls else []
         await super().startup([one for one in sockets or () if one not in tcp])
         for one in tcp:
-            await self._accept_tls(one)
+            self._accept_tls(one)
         where = {"socket": str(settings.socket_path)}
         if settings.listen_port:
             name = f"[{settings.listen_address}]" if ":" in settings.listen_address else ""
@@ -130,21 +135,25 @@ class Server(uvicorn.Server):
         log.info("ready", **where)
         notify("READY=1")
 
-    async def _accept_tls(self, one: socket.socket) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting, end handshakes, and let requests end."""
+        for each in self._acceptors:
+            await each.close()
+        await super().shutdown(sockets)
+        self._connections.end_all()  # TLS waits half a minute for the peer's goodbye
+        await asyncio.sleep(0)
+
+    def _accept_tls(self, one: socket.socket) -> None:
         assert self._tls is not None, "only with TLS"
         loop = asyncio.get_running_loop()
 
-        def protocol() -> Protocol:
-            return Protocol(self.config, self.server_state, self.lifespan.state, loop)
+        def protocol(connection: Connection) -> Protocol:
+            made = self._protocol(self.config, self.server_state, self.lifespan.state, loop)
+            made.connection = connection
+            return made
 
-        server = await loop.create_server(
-            protocol,
-            sock=one,
-            ssl=self._tls.context,
-            ssl_handshake_timeout=_HANDSHAKE_WITHIN_S,
-            backlog=self.config.backlog,
-        )
-        self.servers.append(server)
+        one.listen(self.config.backlog)
+        self._acceptors.append(TlsAcceptor(one, self._connections, self._tls.context, protocol))
 
     def reload(self) -> None:
         """Read the certificate again, as after its renewal."""

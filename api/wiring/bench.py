@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vmtune import lab
-from vmtune.bench.migration.order import DirectPlace, Place
+from vmtune.bench.migration.order import DirectTestbed, Testbed
 from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.bench.services.campaigns.campaigns import CampaignService
 from vmtune.bench.services.campaigns.job import CampaignJob
+from vmtune.bench.services.campaigns.schedules import ScheduleService
 from vmtune.bench.services.runs.job import RunJob, Runner
 from vmtune.bench.services.runs.live import LiveRuns
 from vmtune.bench.services.runs.runs import RunService
 from vmtune.bench.services.runs.scenarios import ScenarioService
-from vmtune.bench.services.runs.sites import BenchPlaces, Look, Sweep
+from vmtune.bench.services.runs.sites import Look, Sweep, Testbeds
 from vmtune.config.settings import Settings
 from vmtune.errors import LabError
 from vmtune.jobs.base import JobEngine
@@ -44,6 +45,7 @@ class Bench:
     scenarios: ScenarioService
     runs: RunService
     campaigns: CampaignService
+    schedules: ScheduleService
 
 
 def real_tools() -> BenchTools:
@@ -53,10 +55,10 @@ def real_tools() -> BenchTools:
     from vmtune.bench.run import run_any  # noqa: PLC0415 - only where runs are made
     from vmtune.bench.run_folder import clear_left_behind  # noqa: PLC0415
 
-    async def look_at(place: Place, kvm: bool) -> BenchHosts:
-        if isinstance(place, DirectPlace):
-            return await look(place, kvm)
-        return await look(DirectPlace(place.lab.qemu), kvm, await _lab_hosts(place.lab))
+    async def look_at(testbed: Testbed, kvm: bool) -> BenchHosts:
+        if isinstance(testbed, DirectTestbed):
+            return await look(testbed, kvm)
+        return await look(DirectTestbed(testbed.lab.qemu), kvm, await _lab_hosts(testbed.lab))
 
     def sweep(folder: Path, scratch: Path, settings: LabSettings) -> None:
         clear_left_behind(folder)
@@ -77,7 +79,7 @@ async def _lab_hosts(settings: LabSettings) -> tuple[HostFacts, HostFacts]:
     if not status.running:
         raise LabError(
             f"no lab is running in {settings.folder}",
-            field="place",
+            field="testbed",
             code="lab_down",
             remedy="run `vmtune lab up` first",
         )
@@ -102,7 +104,7 @@ def make_bench(
     tools: BenchTools,
 ) -> Bench:
     """The services, with their job registered: before the job engine is started."""
-    places = BenchPlaces(
+    testbeds = Testbeds(
         settings.qemus,
         settings.bench_dir,
         tools.look,
@@ -112,9 +114,10 @@ def make_bench(
         settings.state_dir / "boot",
     )
     live = LiveRuns(hosts, settings.bench_live_dir)
-    RunJob(store, bus, places, live, tools.run).register(jobs)
-    runs = RunService(store, bus, profiles, places, live, jobs)
+    RunJob(store, bus, testbeds, live, tools.run).register(jobs)
+    runs = RunService(store, bus, profiles, testbeds, live, jobs)
     job = CampaignJob(store, bus, profiles, runs, jobs)
     job.register()
     campaigns = CampaignService(store, bus, profiles, runs, jobs, job)
-    return Bench(ScenarioService(places), runs, campaigns)
+    schedules = ScheduleService(store, campaigns)
+    return Bench(ScenarioService(testbeds), runs, campaigns, schedules)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
 from typing import cast
 
 from vmtune import __version__
@@ -13,6 +15,7 @@ from vmtune.config.settings import Settings
 from vmtune.hypervisor.guard import OPEN
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
+from vmtune.jobs.file_lock import records_held
 from vmtune.services.cluster.cluster import Cluster, ClusterEngine
 from vmtune.services.cluster.jobs import ClusterJobs, runnable_on
 from vmtune.services.cluster.lease import Lease
@@ -21,6 +24,35 @@ from vmtune.services.hosts.connections import DriverFactory, ServiceIdentity
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.applications import ApplyService
 from vmtune.storage import Store
+from vmtune.storage.failures import parse_url
+
+
+async def open_store(settings: Settings, stack: AsyncExitStack) -> Store:
+    """The records, for this service alone where they are a SQLite file.
+
+    :raise SetupError: they cannot be opened, or another service uses the file.
+    :raise SchemaMismatch: the schema is another one.
+    """
+    stack.enter_context(_unshared(settings))
+    store = await asyncio.to_thread(Store.open, settings.database_url)
+    stack.callback(store.close)
+    return store
+
+
+@contextmanager
+def _unshared(settings: Settings) -> Iterator[None]:
+    """Within the block this service has a SQLite file of records for itself; on PostgreSQL others
+    share them. A file that is not there is left so: the schema is missing.
+
+    :raise SetupError: another service uses it.
+    """
+    records, jobs = parse_url(settings.database_url), parse_url(settings.jobs_database_url)
+    if records.get_backend_name() != "sqlite" or not Path(str(records.database)).exists():
+        yield
+        return
+    file = Path(str(jobs.database)) if jobs.get_backend_name() == "sqlite" else None
+    with records_held(Path(str(records.database)), file):
+        yield
 
 
 async def open_hosts(
@@ -47,24 +79,24 @@ async def open_hosts(
     stack.push_async_callback(hosts.close)
     if identity is None:
         return hosts, None
-    fleet = Cluster(store, bus, hosts, identity, lease, __version__)
-    stack.push_async_callback(fleet.close)
-    await fleet.join()
-    return hosts, fleet
+    cluster = Cluster(store, bus, hosts, identity, lease, __version__)
+    stack.push_async_callback(cluster.close)
+    await cluster.join()
+    return hosts, cluster
 
 
-def cluster_jobs(own: JobEngine, store: Store, fleet: Cluster | None) -> JobEngine:
+def cluster_jobs(own: JobEngine, store: Store, cluster: Cluster | None) -> JobEngine:
     """The job engine as services see it.
 
     :param own: this service's.
     """
-    return own if fleet is None else ClusterJobs(own, store, fleet.name)
+    return own if cluster is None else ClusterJobs(own, store, cluster.name)
 
 
 async def share(
-    fleet: Cluster | None, own: JobEngine, store: Store, applications: ApplyService
+    cluster: Cluster | None, own: JobEngine, store: Store, applications: ApplyService
 ) -> None:
     """Begin to share, once jobs run."""
-    if fleet is not None:
-        mine = runnable_on(store, fleet.machine)
-        await fleet.start(cast(ClusterEngine, own), mine, applications.reconcile)
+    if cluster is not None:
+        mine = runnable_on(store, cluster.machine)
+        await cluster.start(cast(ClusterEngine, own), mine, applications.reconcile)

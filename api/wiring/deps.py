@@ -13,15 +13,16 @@ import structlog
 
 from vmtune import __version__
 from vmtune.api.wiring.bench import BenchTools, make_bench, real_tools
-from vmtune.api.wiring.cluster import cluster_jobs, open_hosts, share
+from vmtune.api.wiring.cluster import cluster_jobs, open_hosts, open_store, share
 from vmtune.api.wiring.limits import make_limits
-from vmtune.api.wiring.retention import keeping_of, scanning
+from vmtune.api.wiring.retention import retention_of, scanning
 from vmtune.bench.migration.libvirt_stage import is_of_a_run
 from vmtune.bench.services.campaigns.campaigns import CampaignService
-from vmtune.bench.services.comparisons.comparisons import ComparisonService
+from vmtune.bench.services.campaigns.schedules import ScheduleService
 from vmtune.bench.services.comparisons.history import HistoryService
 from vmtune.bench.services.runs.runs import RunService
 from vmtune.bench.services.runs.scenarios import ScenarioService
+from vmtune.bench.services.trends import TrendService
 from vmtune.config.settings import Settings
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
@@ -45,6 +46,8 @@ from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
 from vmtune.services.evacuations.vm_mover import VmMover
 from vmtune.services.events import EventBus
+from vmtune.services.freshness import Freshness
+from vmtune.services.heavy.work import HeavyWork, Work
 from vmtune.services.hosts.connections import DriverFactory
 from vmtune.services.hosts.doctor import DoctorService
 from vmtune.services.hosts.hosts import HostService
@@ -78,7 +81,7 @@ class Container:
     """The services, as the routes use them.
 
     :param tunables: vmtune's own and those of the loaded packs.
-    :param fleet: None where one service manages every host.
+    :param cluster: None where one service manages every host.
     :param stopping: set when the service begins to stop: streams end at once.
     """
 
@@ -99,14 +102,17 @@ class Container:
     scenarios: ScenarioService
     runs: RunService
     campaigns: CampaignService
-    comparisons: ComparisonService
+    heavy: Work
     history: HistoryService
+    trends: TrendService
+    schedules: ScheduleService
     hooks: HookService
     queries: Queries
+    freshness: Freshness
     exposition: Exposition
     doctor: DoctorService
     drift: DriftService
-    fleet: Cluster | None = None
+    cluster: Cluster | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -169,6 +175,7 @@ async def open_container(
     driver_factory: DriverFactory | None = None,
     jobs: JobEngine | None = None,
     bench_tools: BenchTools | None = None,
+    heavy: Callable[[Store], Work] | None = None,
 ) -> AsyncIterator[Container]:
     """Everything, ready to serve: the store is open, interrupted work is settled or resumed, and
     jobs run. All is closed at the end.
@@ -180,12 +187,11 @@ async def open_container(
     users = LocalUsers(settings.socket_group)
     async with AsyncExitStack() as stack:
         tunables = await asyncio.to_thread(registry, settings.packs)
-        store = await asyncio.to_thread(Store.open, settings.database_url)
-        stack.callback(store.close)
+        store = await open_store(settings, stack)
         bus = EventBus(store)
         stack.push_async_callback(bus.drain)
         make = functools.partial(make_driver, tunables=tunables)
-        hosts, fleet = await open_hosts(settings, store, bus, make, driver_factory, stack)
+        hosts, cluster = await open_hosts(settings, store, bus, make, driver_factory, stack)
         access = Access.make(settings, users, store, hosts)
         stack.push_async_callback(access.tokens.note_uses)
         profiles = ProfileService(store, bus, tunables)
@@ -203,7 +209,7 @@ async def open_container(
         migrating = store, bus, hosts, plans, applications, admission, settings.sample_hz
         job = MigrationJob(*migrating)
         own = await asyncio.to_thread(make_jobs, settings, jobs)
-        engine = cluster_jobs(own, store, fleet)
+        engine = cluster_jobs(own, store, cluster)
         migrations = MigrationService(store, bus, hosts, plans, engine, job)
         job.register(engine)
         found = MigrationJob(*migrating, Trigger.OBSERVED)
@@ -234,7 +240,8 @@ async def open_container(
             )
             stack.push_async_callback(observer.close)
             await observer.start()
-        await share(fleet, own, store, applications)
+        await share(cluster, own, store, applications)
+        trends = TrendService(store, HistoryService(store))
         chores = (
             job.settle_unknown,
             lambda: job.settle_orphans(engine),
@@ -243,8 +250,10 @@ async def open_container(
             limits.settle,
             bench.runs.clear_live,
             bus.forget_old,
-            access.tidy,
-            RetentionService(store, keeping_of(settings)).run,
+            access.drop_expired,
+            RetentionService(store, retention_of(settings)).run,
+            bench.schedules.run,
+            trends.run,
         )
         await stack.enter_async_context(_settling(*chores))
         drift = await stack.enter_async_context(scanning(settings, store, bus, hosts, plans))
@@ -266,15 +275,35 @@ async def open_container(
             scenarios=bench.scenarios,
             runs=bench.runs,
             campaigns=bench.campaigns,
-            comparisons=ComparisonService(store),
-            history=HistoryService(store),
+            heavy=await stack.enter_async_context(_working(settings, store, heavy)),
+            history=trends.history,
+            trends=trends,
+            schedules=bench.schedules,
             hooks=HookService(store, bus, assignments, permissions, LibvirtArrivingXml()),
             queries=Queries(store, hosts, tunables),
-            exposition=Exposition(store, __version__, head_revision(), fleet.name if fleet else ""),
+            freshness=Freshness(store),
+            exposition=Exposition(
+                store, __version__, head_revision(), cluster.name if cluster else ""
+            ),
             doctor=DoctorService(store, hosts, profiles, examine),
             drift=drift,
-            fleet=fleet,
+            cluster=cluster,
         )
+
+
+@asynccontextmanager
+async def _working(
+    settings: Settings, store: Store, given: Callable[[Store], Work] | None
+) -> AsyncIterator[Work]:
+    """Where heavy work is done: *given*, or in processes."""
+    if given is not None:
+        yield given(store)
+        return
+    work = HeavyWork(settings.database_url)
+    try:
+        yield work
+    finally:
+        await work.close()
 
 
 @asynccontextmanager
@@ -302,7 +331,7 @@ async def _reconciling(applications: ApplyService) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _settling(*chores: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """Look again at what ended as unknown, and tidy: now, and every 15 s."""
+    """Look again at what ended as unknown, and drop what has expired: now, and every 15 s."""
 
     async def settle() -> None:
         while True:

@@ -27,7 +27,7 @@ def make_limits(settings: Settings, hosts: HostService, bus: EventBus) -> HostLi
     return HostLimits(hosts, bus, writer, WishFile(wishes), settings.host_changes)
 
 
-def carry_out(
+def apply_limits(
     wishes: Path, journal: Path = ROOT_JOURNAL, proc: Path = PROC_SYS, etc: Path = SYSCTL_D
 ) -> dict[str, int]:
     """The root unit's work: set limits to what the service requests.

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from vmtune.config.settings import Settings
-from vmtune.model.retention import Keeping
+from vmtune.model.retention import RetentionSettings
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.drift import DriftService
@@ -14,9 +14,9 @@ from vmtune.services.tuning.planning import PlanService
 from vmtune.storage import Store
 
 
-def keeping_of(settings: Settings) -> Keeping:
+def retention_of(settings: Settings) -> RetentionSettings:
     """The retention times of the settings."""
-    return Keeping(
+    return RetentionSettings(
         settings.samples_whole_days,
         settings.samples_thinned_s,
         settings.samples_days,

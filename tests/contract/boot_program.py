@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vmtune.bench.boot.order import BootOrder
 from vmtune.bench.boot.run import run_boot
-from vmtune.bench.migration.order import DirectPlace, RunProgress
+from vmtune.bench.migration.order import DirectTestbed, RunProgress
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
 
@@ -22,8 +22,8 @@ def tell(progress: RunProgress) -> None:
 def main() -> None:
     """Boot the project's guest."""
     cell = BootCell(BootGuest.PROJECT, Firmware.SEABIOS, Accelerator.TCG, 1, 64 << 20)
-    place = DirectPlace(Path(sys.argv[2]), folder=Path(sys.argv[1]))
-    asyncio.run(run_boot(BootOrder(BootScenario(cell), place=place), tell))
+    testbed = DirectTestbed(Path(sys.argv[2]), folder=Path(sys.argv[1]))
+    asyncio.run(run_boot(BootOrder(BootScenario(cell), testbed=testbed), tell))
 
 
 if __name__ == "__main__":

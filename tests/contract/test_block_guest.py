@@ -22,7 +22,7 @@ from vmtune.bench.block.guest import run_in_guest
 from vmtune.bench.block.live_order import GuestOrder, check_guest
 from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.migration.order import RunProgress
-from vmtune.bench.model.metrics.block import METRICS
+from vmtune.bench.model.metrics.block import LOAD_SHARE, METRICS
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockScenario, LoadPhase
 from vmtune.bench.model.scenario.block_target import LiveTarget
@@ -87,7 +87,8 @@ async def test_a_measurement(guest: Path) -> None:
     await given.agent.close()
     assert (result.state, result.failure) == (RunState.COMPLETED, "")
     found = reduce_block(result.record)
-    assert set(METRICS) - set(found) == {"qemu_cpu_us_per_io"}  # the guest's fio would be in it
+    # The guest's fio would be in the one, and the other is of the run's state.
+    assert set(METRICS) - set(found) == {"qemu_cpu_us_per_io", LOAD_SHARE}
     assert found["iops"] > 0
     assert result.record.fio is not None
     options = result.record.fio["jobs"][0]["job options"]

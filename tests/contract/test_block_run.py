@@ -18,8 +18,8 @@ from vmtune.bench.block.order import BlockOrder, BlockPhase, BlockResult
 from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.block.run import run_block
 from vmtune.bench.block.stage import clear_block_runs
-from vmtune.bench.migration.order import DirectPlace, RunProgress
-from vmtune.bench.model.metrics.block import METRICS
+from vmtune.bench.migration.order import DirectTestbed, RunProgress
+from vmtune.bench.model.metrics.block import LOAD_SHARE, METRICS
 from vmtune.bench.model.metrics.metric import Group
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockRecord, BlockScenario, LoadPhase, ProcessSample
@@ -53,8 +53,8 @@ def base() -> Iterator[Path]:
 
 
 def order(base: Path, scenario: BlockScenario, build: Build | None = None) -> BlockOrder:
-    place = DirectPlace(Path((build or installed()).program), folder=base / "bench")
-    return BlockOrder(scenario, place=place, scratch=base / "scratch")
+    testbed = DirectTestbed(Path((build or installed()).program), folder=base / "bench")
+    return BlockOrder(scenario, testbed=testbed, scratch=base / "scratch")
 
 
 async def run(
@@ -99,20 +99,20 @@ async def test_a_measurement(base: Path, build: Build) -> None:
     assert (record.qemu, record.qemu_ended, record.fio_status) == (build.label[5:], "", 0)
     check_timeline(record)
     metrics = reduce_block(record)
-    assert list(metrics) == list(METRICS)
+    assert list(metrics) == [name for name in METRICS if name != LOAD_SHARE]
     assert all(value > 0 for value in metrics.values())
     assert metrics["bandwidth_bytes_per_s"] == pytest.approx(metrics["iops"] * 4096, rel=1e-3)
     assert metrics["latency_p50_us"] <= metrics["latency_p99_us"] <= metrics["latency_p999_us"]
     assert metrics["maps_before"] < metrics["maps_during"]
-    assert record.foreseen is not None
-    assert record.foreseen.requests == 8
+    assert record.pool_forecast is not None
+    assert record.pool_forecast.requests == 8
     assert record.fio is not None
     assert record.fio["jobs"][0]["job options"]["iodepth"] == "4"
     kept = documents.from_json(BlockRecord, documents.to_json(record))
     assert kept == record
     shares = [progress.share for progress in told]
     assert shares == sorted(shares)
-    assert [told[0].phase, told[-1].phase] == [BlockPhase.STARTING, BlockPhase.TIDYING]
+    assert [told[0].phase, told[-1].phase] == [BlockPhase.STARTING, BlockPhase.CLEANING_UP]
     assert told[-1].process == record.processes[-1]
 
 
@@ -129,16 +129,16 @@ async def test_an_image_written_on_a_tuned_iothread(base: Path) -> None:
     result = await run(base, scenario, on_progress=look)
     assert (result.state, result.failure) == (RunState.COMPLETED, "")
     metrics = reduce_block(result.record)
-    assert list(metrics) == list(METRICS)
+    assert list(metrics) == [name for name in METRICS if name != LOAD_SHARE]
     assert result.record.fio is not None
     (job,) = result.record.fio["jobs"]
     assert job["read"]["total_ios"] > 0
     assert job["write"]["total_ios"] > 0
     # QEMU alone still has the image: it goes with QEMU, however that ends.
     assert named == {"lock"}
-    assert result.record.foreseen is not None
+    assert result.record.pool_forecast is not None
     # 128 and half of 4 queues of 256 (hw/block/virtio-blk.c of 10.0)
-    assert result.record.foreseen.soft_limit == 128 + 4 * 256 // 2
+    assert result.record.pool_forecast.soft_limit == 128 + 4 * 256 // 2
 
 
 async def test_a_raw_file_is_read(base: Path) -> None:
@@ -164,7 +164,7 @@ async def test_a_qemu_that_has_no_memory_for_a_stack_is_a_result(base: Path) -> 
     assert "failed to allocate memory for stack" in result.failure
     record = result.record
     assert record.qemu_ended == "died of SIGABRT"
-    assert "failed to allocate memory for stack" in record.qemu_said
+    assert "failed to allocate memory for stack" in record.qemu_output
     assert record.fio_status not in (None, 0)
     metrics = reduce_block(record)
     assert {METRICS[name].group for name in metrics} == {Group.MEMORY}

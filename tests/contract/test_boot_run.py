@@ -22,7 +22,7 @@ from vmtune.bench.boot.linux import linux_kernel
 from vmtune.bench.boot.order import BootOrder, BootPhase, BootResult
 from vmtune.bench.boot.reduce import reduce_boot
 from vmtune.bench.boot.run import run_boot
-from vmtune.bench.migration.order import DirectPlace, RunProgress
+from vmtune.bench.migration.order import DirectTestbed, RunProgress
 from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_LIMIT
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMarkName
 from vmtune.bench.model.runs.run import RunState
@@ -36,7 +36,7 @@ CACHE = CHECKOUT / ".cache/boot"
 """Where the kernel stays between two runs of the suite."""
 PROJECT = BootCell(BootGuest.PROJECT, Firmware.SEABIOS, Accelerator.TCG, 1, 64 << 20)
 LINUX = replace(PROJECT, guest=BootGuest.LINUX, memory_bytes=256 << 20)
-UNDER_WAY = set(BootPhase) - {BootPhase.PREPARING, BootPhase.TIDYING}
+UNDER_WAY = set(BootPhase) - {BootPhase.PREPARING, BootPhase.CLEANING_UP}
 TIMES = ("boot_to_guest_ms", "boot_to_kernel_ms", "boot_to_userspace_ms")
 
 
@@ -62,16 +62,16 @@ def linux() -> None:
 def boot(
     folder: Path,
     cell: BootCell = PROJECT,
-    most_seconds: int = 100,
+    max_seconds: int = 100,
     build: Build | None = None,
     told: Callable[[RunProgress], None] = lambda _: None,
 ) -> BootResult:
     build = build or installed()
     if build.why_not:
         pytest.skip(build.why_not)
-    place = DirectPlace(Path(build.program), folder=folder)
-    scenario = BootScenario(cell, most_seconds=most_seconds)
-    return asyncio.run(run_boot(BootOrder(scenario, place=place, cache=CACHE), told))
+    testbed = DirectTestbed(Path(build.program), folder=folder)
+    scenario = BootScenario(cell, max_seconds=max_seconds)
+    return asyncio.run(run_boot(BootOrder(scenario, testbed=testbed, cache=CACHE), told))
 
 
 @pytest.mark.parametrize("build", builds(), ids=lambda build: build.label)
@@ -94,14 +94,14 @@ def test_the_projects_guest(folder: Path, build: Build) -> None:
     assert (found["booted"], found[BOOT_LIMIT]) == (1, found["boot_to_userspace_ms"])
     shares = [each.share for each in phases]
     assert shares == sorted(shares)
-    assert (phases[0].phase, phases[-1].phase) == (BootPhase.PREPARING, BootPhase.TIDYING)
+    assert (phases[0].phase, phases[-1].phase) == (BootPhase.PREPARING, BootPhase.CLEANING_UP)
 
 
 def test_updates_of_memory_regions_are_counted_with_kvm(folder: Path) -> None:
     if not kvm_usable():
         pytest.skip("no usable /dev/kvm")
     # Firmware takes a second by most KVMs, and twenty by some that are themselves within a VM.
-    result = boot(folder, replace(PROJECT, accelerator=Accelerator.KVM), most_seconds=5)
+    result = boot(folder, replace(PROJECT, accelerator=Accelerator.KVM), max_seconds=5)
     assert result.kvm
     assert result.state in (RunState.COMPLETED, RunState.NOT_CONVERGED), result.failure
     found = reduce_boot(result.record)
@@ -125,7 +125,7 @@ def test_a_boot_that_takes_too_long_is_given_up(folder: Path, linux: None) -> No
         find_firmware(Firmware.OVMF)
     except SetupError as error:
         pytest.skip(str(error))
-    result = boot(folder, replace(LINUX, firmware=Firmware.OVMF), most_seconds=2)
+    result = boot(folder, replace(LINUX, firmware=Firmware.OVMF), max_seconds=2)
     assert (result.state, result.failure) == (RunState.NOT_CONVERGED, "")
     assert result.record.end is BootEnd.GIVEN_UP
     assert result.record.firmware.startswith("OVMF")
@@ -211,7 +211,7 @@ def test_the_guests_last_words_are_told(
 
 
 def test_a_silent_guest_is_given_up(folder: Path, tmp_path: Path) -> None:
-    result = boot(folder, most_seconds=1, build=faulty(tmp_path, "exec sleep 600"))
+    result = boot(folder, max_seconds=1, build=faulty(tmp_path, "exec sleep 600"))
     assert (result.state, result.failure) == (RunState.NOT_CONVERGED, "")
     assert reduce_boot(result.record)["booted"] == 0
     assert reduce_boot(result.record)[BOOT_LIMIT] >= 1000
@@ -220,7 +220,7 @@ def test_a_silent_guest_is_given_up(folder: Path, tmp_path: Path) -> None:
 def test_what_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError) as caught:
         boot(folder, build=Build("none", "qemu-system-none"))
-    assert caught.value.problems[0].field == "place.qemu"
+    assert caught.value.problems[0].field == "testbed.qemu"
     monkeypatch.setattr(boot_run, "kvm_usable", lambda: False)
     with pytest.raises(SetupError) as caught:
         boot(folder, replace(PROJECT, accelerator=Accelerator.KVM))
@@ -234,8 +234,10 @@ def test_cancelling_leaves_nothing_behind(folder: Path) -> None:
             if progress.phase in UNDER_WAY and processes_of(folder):
                 task.cancel()
 
-        place = DirectPlace(Path(installed().program), folder=folder)
-        task = asyncio.create_task(run_boot(BootOrder(BootScenario(PROJECT), place=place), stop))
+        testbed = DirectTestbed(Path(installed().program), folder=folder)
+        task = asyncio.create_task(
+            run_boot(BootOrder(BootScenario(PROJECT), testbed=testbed), stop)
+        )
         with pytest.raises(asyncio.CancelledError):
             await task
 

@@ -123,6 +123,16 @@ class TestLooking:
             else:
                 assert reading.why_unknown, tunable.name
 
+    async def test_a_qemu_says_whether_it_takes_post_copy_with_multifd(self, bench: Bench) -> None:
+        """QEMU 7.2 does, 8.0 to 10.0 do not. Asking sets nothing."""
+        before = await bench.source.vm_facts(bench.vm)
+        takes = await bench.source.takes_postcopy_with_multifd(bench.vm)
+        assert takes is (bench.qemu < (8,))
+        assert (await bench.source.vm_facts(bench.vm)).capabilities == before.capabilities
+
+    async def test_the_objects_of_a_qemu_are_known(self, bench: Bench) -> None:
+        assert {"iothread1", "iothread2"} <= set(await bench.source.objects(bench.vm))
+
     async def test_reading_a_few_is_the_same_as_probing_all(self, bench: Bench) -> None:
         facts = await bench.source.vm_facts(bench.vm)
         names = ("multifd", "downtime_limit_ms", "iothread_thread_pool_max", "tls")

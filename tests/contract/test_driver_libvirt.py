@@ -7,9 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 from xml.etree import ElementTree
@@ -18,66 +18,37 @@ import pytest
 
 from tests.support.bench_libvirt import (
     MIB,
-    WORKLOAD,
     hosts,
-    remove_vm,
-    running_lab,
-    why_no_old_lab,
 )
-from tests.support.live import at_work, wait_for, why_no_lab
+from tests.support.libvirt_pair import NAME, SLOW, Pair, opened_pair, until
+from tests.support.live import why_no_lab
 from vmtune import lab
-from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
+from vmtune.errors import (
+    CommandRefused,
+    Conflict,
+    HostUnreachable,
+    NotFound,
+    OutcomeUnknown,
+    VmtuneError,
+)
+from vmtune.hypervisor.libvirt import configuration
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder, MigrationHandle
-from vmtune.lab import DiskSettings, LabSettings, VmSettings
 from vmtune.model.host.facts import VmState
-from vmtune.model.migration.record import QemuStatus
+from vmtune.model.host.hardware import Hardware
+from vmtune.model.migration.record import QemuStatus, Snapshot
 from vmtune.model.plan.changes import Change, undo
+from vmtune.model.tunables.tunable import Value
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 
 FAST = {"max_bandwidth_bytes_per_s": 0}
-SLOW = {"max_bandwidth_bytes_per_s": MIB}
-NAME = "vmtune-persistent"
 
 
 on_libvirt_9_too = pytest.mark.parametrize(
     "pair", [False, True], ids=["libvirt", "libvirt-9"], indirect=True
 )
-
-
-@dataclass
-class Pair:
-    settings: LabSettings
-    vm: UUID
-    source: LibvirtDriver
-    destination: LibvirtDriver
-
-    def xml(self, host: int, *flags: str) -> str:
-        return lab.virsh(hosts(self.settings)[host].uri, "dumpxml", NAME, *flags)
-
-    async def start(self, values: dict[str, int], **announce: int) -> MigrationHandle:
-        order = MigrateOrder(self.vm, values, announce)
-        return await self.source.start_migration(order, self.destination)
-
-    async def start_slow(self) -> MigrationHandle:
-        """A migration that is active."""
-        handle = await self.start(SLOW)
-
-        async def active() -> bool:
-            return (await self.source.migration(self.vm)).status is QemuStatus.ACTIVE
-
-        await until(active)
-        return handle
-
-
-async def until(happens: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(30):
-        while True:
-            if await happens():
-                return
-            await asyncio.sleep(0.02)
 
 
 def has_sys_resource(pid: int) -> bool:
@@ -111,34 +82,8 @@ class Daemon:
 
 @pytest.fixture
 async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
-    """Two hosts and a persistent VM that runs on the first."""
-    old: bool = getattr(request, "param", False)
-    if old and (why_not := why_no_old_lab()):
-        pytest.skip(why_not)
-    settings = await asyncio.to_thread(running_lab, old)
-    vm = VmSettings(
-        name=NAME,
-        memory_bytes=64 * MIB,
-        workload=WORKLOAD,
-        iothreads=1,
-        # Two QEMUs of 7.2 do not share a disk that both may write.
-        disks=(DiskSettings(queues=2, read_only=True), DiskSettings(read_only=True)),
-    )
-    try:
-        started = await asyncio.to_thread(lab.define_vm, settings, vm)
-        await asyncio.to_thread(wait_for, lambda: at_work(started), "the guest to write")
-        a, b = hosts(settings)
-        made = Pair(
-            settings,
-            UUID(started.uuid),
-            LibvirtDriver(a.uri, peer_uri=a.peer_uri),
-            LibvirtDriver(b.uri, peer_uri=b.peer_uri),
-        )
+    async with opened_pair(getattr(request, "param", False)) as made:
         yield made
-        await made.source.close()
-        await made.destination.close()
-    finally:
-        await asyncio.to_thread(remove_vm, settings, NAME)
 
 
 async def test_a_host_on_this_machine_is_seen_through_its_daemon(pair: Pair) -> None:
@@ -154,6 +99,13 @@ async def test_a_host_on_this_machine_is_seen_through_its_daemon(pair: Pair) -> 
     assert 0 < facts.memory_available_bytes <= facts.memory_bytes
     assert facts.sysctls.keys() == {"vm_max_map_count", "net_core_optmem_max_bytes"}
     assert facts.uuid != (await pair.destination.host_facts()).uuid
+
+
+async def test_certificates_that_are_missing_are_seen_before_libvirt_refuses(pair: Pair) -> None:
+    assert (await pair.source.host_facts()).no_certificates_in == "/etc/pki/qemu"
+    handle = await pair.start({"tls": True})
+    with pytest.raises(CommandRefused, match="/etc/pki/qemu"):
+        await handle.wait()
 
 
 async def test_a_vm_that_is_off_is_told_by_its_configuration(pair: Pair) -> None:
@@ -185,6 +137,44 @@ async def test_boot_settings_go_to_the_configuration_and_back(pair: Pair) -> Non
     assert facts.readings == before.readings
     await pair.source.write_boot(pair.vm, undo(changes, before.boot_readings))
     assert (await pair.source.vm_facts(pair.vm)).boot_readings == before.boot_readings
+
+
+def edited_by_another(pair: Pair, monkeypatch: pytest.MonkeyPatch, times: int) -> list[str]:
+    """Have somebody add a description, as by ``virsh edit``, while vmtune edits; so often."""
+    edit = configuration.edit_boot_xml
+    done: list[str] = []
+
+    def edit_meanwhile(xml: str, changes: Sequence[Change]) -> str:
+        if len(done) < times:
+            done.append(f"edit {len(done)}")
+            lab.virsh(pair.source.uri, "desc", NAME, "--config", done[-1])
+        return edit(xml, changes)
+
+    monkeypatch.setattr(configuration, "edit_boot_xml", edit_meanwhile)
+    return done
+
+
+async def test_a_configuration_that_another_edits_meanwhile_keeps_both(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edited_by_another(pair, monkeypatch, 2)
+    await pair.source.write_boot(pair.vm, [Change("dirty_ring_size_entries", 4096)])
+    after = pair.xml(0, "--inactive")
+    assert "<description>edit 1</description>" in after
+    facts = await pair.source.vm_facts(pair.vm)
+    assert facts.boot_readings["dirty_ring_size_entries"].value == 4096
+
+
+async def test_a_configuration_that_others_keep_changing_is_left_alone(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = edited_by_another(pair, monkeypatch, 100)
+    with pytest.raises(CommandRefused, match="keeps changing") as refused:
+        await pair.source.write_boot(pair.vm, [Change("dirty_ring_size_entries", 4096)])
+    assert refused.value.problems[0].code == "configuration_changed"
+    after = pair.xml(0, "--inactive")
+    assert f"<description>{done[-1]}</description>" in after
+    assert "dirty-ring" not in after
 
 
 async def test_a_refused_configuration_names_the_setting(pair: Pair) -> None:
@@ -284,6 +274,101 @@ async def test_what_libvirt_refuses_comes_with_its_words(pair: Pair) -> None:
     assert states[pair.vm] is VmState.RUNNING
 
 
+@on_libvirt_9_too
+async def test_a_destination_says_what_it_offers_of_what_a_vm_needs(pair: Pair) -> None:
+    facts = await pair.source.vm_facts(pair.vm)
+    needs = facts.hardware
+    assert needs is not None
+    assert needs.disk_paths
+    assert (needs.cpu_mode, needs.tpm, needs.host_devices, needs.snapshots) == ("custom", "", (), 0)
+    offer = await pair.destination.offer(facts)
+    assert (offer.machine, offer.cpu, offer.missing_paths) == (True, True, ())
+    assert offer.tpms is not None
+    rare = needs.cpu_xml.replace("</cpu>", "<feature policy='require' name='avx512-4vnniw'/></cpu>")
+    other = Hardware(
+        cpu_xml=rare, hugepage_bytes=2 * MIB, disk_paths=(*needs.disk_paths, "/nowhere/x.img")
+    )
+    offer = await pair.destination.offer(replace(facts, hardware=other))
+    assert offer.cpu is False
+    assert offer.free_hugepages_bytes is not None
+    assert offer.missing_paths == ("/nowhere/x.img",)
+    strange = await pair.destination.offer(replace(facts, machine="pc-q35-99.1"))
+    assert strange.machine is False
+
+
+_SNAPSHOT = """<domainsnapshot><name>before</name><creationTime>1</creationTime>
+<state>disk-snapshot</state><memory snapshot='no'/><disks>{disks}</disks>{domain}
+</domainsnapshot>"""
+
+
+async def test_a_vm_with_a_snapshot_is_known_before_libvirt_refuses_it(
+    pair: Pair, tmp_path: Path
+) -> None:
+    """Only libvirt's record of one is made: the disk has none."""
+    xml = pair.xml(0)
+    disks = "".join(
+        f"<disk name='{target.get('dev')}' snapshot='external' type='file'>"
+        "<source file='/nowhere.qcow2'/></disk>"
+        for target in ElementTree.fromstring(xml).findall("devices/disk/target")
+    )
+    file = tmp_path / "snapshot.xml"
+    file.write_text(_SNAPSHOT.format(disks=disks, domain=xml))
+    lab.virsh(pair.source.uri, "snapshot-create", NAME, str(file), "--redefine")
+    facts = await pair.source.vm_facts(pair.vm)
+    assert facts.hardware is not None
+    assert facts.hardware.snapshots == 1
+    handle = await pair.start(FAST)
+    with pytest.raises(CommandRefused, match="snapshot"):
+        await handle.wait()
+    lab.virsh(pair.source.uri, "snapshot-delete", NAME, "before", "--metadata")
+
+
+@pytest.fixture
+def second_network(pair: Pair) -> Iterator[tuple[str, str]]:
+    """Another address of each host on the link between them."""
+    addresses = ("10.95.31.1", "10.95.31.2")
+    names = [host.name for host in hosts(pair.settings)]
+
+    def change(verb: str) -> None:
+        for name, address in zip(names, addresses, strict=True):
+            command = ["ip", "-n", name, "address", verb, f"{address}/24", "dev", "veth0"]
+            subprocess.run(command, check=True)
+
+    change("add")
+    yield addresses
+    change("del")
+
+
+@on_libvirt_9_too
+@pytest.mark.parametrize("values", [{}, {"multifd": True, "multifd_channels": 2}])
+async def test_a_migration_goes_over_the_network_that_it_is_given(
+    pair: Pair, second_network: tuple[str, str], values: dict[str, Value]
+) -> None:
+    """``disks_uri`` does no harm where no disk is copied."""
+    _, there = second_network
+    addresses = {
+        "migrate_uri": f"tcp://{there}",
+        "listen_address": there,
+        "disks_uri": f"tcp://{there}",
+    }
+    handle = await pair.start({**SLOW, **values, **addresses})
+
+    async def sends() -> bool:
+        sample = (await pair.source.migration(pair.vm)).sample
+        return sample is not None and sample.transferred_bytes > 0
+
+    await until(sends)
+    namespace = hosts(pair.settings)[0].name
+    command = ["ip", "netns", "exec", namespace, "ss", "-Htn", "state", "established"]
+    lines = (await asyncio.to_thread(subprocess.check_output, command, text=True)).splitlines()
+    peers = [line.split()[3].rpartition(":") for line in lines]
+    taken = {(address, int(port)) for address, _, port in peers if int(port) >= 49152}
+    assert {address for address, port in taken if port < 49216} == {there}
+    await pair.source.abort_migration(pair.vm)
+    with pytest.raises(CommandRefused):
+        await handle.wait()
+
+
 async def test_a_destination_that_cannot_be_named_is_refused(pair: Pair) -> None:
     nameless = LibvirtDriver(pair.destination.uri)
     with pytest.raises(CommandRefused) as refused:
@@ -330,6 +415,64 @@ async def test_a_migration_outlives_its_starter_and_another_can_end_it(pair: Pai
         return (await pair.source.migration(pair.vm)).status is QemuStatus.CANCELLED
 
     await until(cancelled)
+
+
+@on_libvirt_9_too
+async def test_another_sees_a_migration_that_qemu_does_not_know_of_yet(pair: Pair) -> None:
+    """As a service does that is started again while libvirt prepares the destination."""
+    b = hosts(pair.settings)[1].libvirtd_pid
+    assert b is not None
+    other = LibvirtDriver(pair.source.uri)
+    assert (await other.migration(pair.vm)).status is QemuStatus.NONE
+    os.kill(b, signal.SIGSTOP)
+    try:
+        handle = await pair.start({})
+
+        async def prepares() -> bool:
+            return pair.vm in await other.outgoing()
+
+        await until(prepares)
+        assert (await other.migration(pair.vm)).status is QemuStatus.SETUP
+    finally:
+        os.kill(b, signal.SIGCONT)
+    await handle.wait()
+    with pytest.raises(NotFound):
+        await other.migration(pair.vm)
+    await other.close()
+
+
+@on_libvirt_9_too
+async def test_what_another_migrates_is_not_taken_for_ones_own(pair: Pair) -> None:
+    """It begins just before the call, which libvirt then refuses."""
+    other = LibvirtDriver(pair.source.uri)
+    looked = pair.source.migration
+    foreign: list[MigrationHandle] = []
+
+    async def look_and_lose(vm: UUID, at_ms: int = 0) -> Snapshot:
+        seen = await looked(vm, at_ms)
+        if not foreign:
+            order = MigrateOrder(pair.vm, SLOW, {})
+            foreign.append(await other.start_migration(order, pair.destination))
+
+            async def active() -> bool:
+                return (await other.migration(pair.vm)).status is QemuStatus.ACTIVE
+
+            await until(active)
+        return seen
+
+    pair.source.migration = look_and_lose  # type: ignore[method-assign] # a race, made certain
+    handle = await pair.start(SLOW)
+    pair.source.migration = looked  # type: ignore[method-assign]
+    with pytest.raises(CommandRefused, match="another migration job"):
+        await handle.wait()
+    assert (await pair.source.migration(pair.vm)).status is QemuStatus.ACTIVE
+    assert not handle.begun
+    with pytest.raises(Conflict, match="migrated already"):
+        await pair.start(SLOW)
+    await other.abort_migration(pair.vm)
+    with pytest.raises(CommandRefused):
+        await foreign[0].wait()
+    await other.close()
 
 
 async def test_a_daemon_that_dies_leaves_the_end_unknown_and_is_found_again(pair: Pair) -> None:

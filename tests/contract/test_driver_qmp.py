@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -240,6 +241,38 @@ async def test_a_migration_over_a_unix_socket_leaves_no_socket(
     assert sockets == ["web.sock"]
 
 
+async def test_a_migration_takes_the_addresses_that_it_is_given(
+    build: qemu.Build, processes: ExitStack, tmp_path: Path, drive: Callable[..., QmpDriver]
+) -> None:
+    processes.enter_context(qemu.running(build, tmp_path / "a", "web", VM))
+    waiting = processes.enter_context(
+        qemu.running(build, tmp_path / "b", "web", VM, extra=("-incoming", "defer"))
+    )
+    source, destination = drive(tmp_path / "a"), drive(tmp_path / "b", "127.0.0.1")
+    with socket.socket() as free:
+        free.bind(("127.0.0.3", 0))
+        port = free.getsockname()[1]
+    addresses = {"migrate_uri": f"tcp://127.0.0.3:{port}", "listen_address": "127.0.0.3"}
+    order = MigrateOrder(VM, {**addresses, "max_bandwidth_bytes_per_s": 1 << 20}, {})
+    handle = await source.start_migration(order, destination)
+    async with asyncio.timeout(20):
+        while True:
+            if (await source.migration(VM)).status is QemuStatus.ACTIVE:
+                break
+            await asyncio.sleep(0.01)
+    assert connected_to(waiting.pid) == {f"127.0.0.3:{port}"}
+    await source.abort_migration(VM)
+    with pytest.raises(CommandRefused):
+        await handle.wait()
+
+
+def connected_to(pid: int) -> set[str]:
+    """The own addresses of a process's TCP connections."""
+    command = ["ss", "-Htnp", "state", "established"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.split()[2] for line in lines if f"pid={pid}," in line}
+
+
 async def test_a_qemu_that_does_not_wait_refuses_and_both_are_as_before(
     build: qemu.Build, processes: ExitStack, tmp_path: Path, drive: Callable[..., QmpDriver]
 ) -> None:
@@ -309,4 +342,5 @@ def test_the_fake_is_a_qmp_driver() -> None:
     """What the fake shows of migrations and faults is shown of the code for real QEMUs."""
     own = {name for name in vars(FakeDriver) if not name.startswith("__")}
     of_the_process = {"vm_facts", "read", "_ring"}  # a command line, which no fake has
-    assert own <= {"_sockets", "_link", "host_facts"} | of_the_process
+    of_the_machine = {"host_facts", "empties_rings_in_part"}
+    assert own <= {"_sockets", "_link"} | of_the_machine | of_the_process

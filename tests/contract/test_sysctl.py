@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.map_count import map_count_held
-from vmtune.api.wiring.limits import carry_out
+from vmtune.api.wiring.limits import apply_limits
 from vmtune.errors import CommandRefused, SetupError
 from vmtune.hypervisor.linux.sysctl import (
     FILE_NAME,
@@ -258,7 +258,7 @@ class TestFaults:
         wishes = tree.folder / "wishes.json"
         wishes.write_text(json.dumps({MAPS: row}))
         with pytest.raises(SetupError, match=r"wishes.json cannot be understood"):
-            carry_out(wishes, tree.journal, tree.proc, tree.etc)
+            apply_limits(wishes, tree.journal, tree.proc, tree.etc)
         assert tree.left() == (tree.before, "", {})
 
     def test_the_root_part_follows_no_link(self, tree: Machine) -> None:
@@ -266,10 +266,10 @@ class TestFaults:
         write_wishes(tree.folder / "other.json", asks(tree, 8))
         wishes.symlink_to(tree.folder / "other.json")
         with pytest.raises(SetupError):
-            carry_out(wishes, tree.journal, tree.proc, tree.etc)
+            apply_limits(wishes, tree.journal, tree.proc, tree.etc)
 
     def test_without_wishes_the_root_part_does_nothing(self, tree: Machine) -> None:
-        found = carry_out(tree.folder / "none.json", tree.journal, tree.proc, tree.etc)
+        found = apply_limits(tree.folder / "none.json", tree.journal, tree.proc, tree.etc)
         assert found == {MAPS: 65530, "net_core_optmem_max_bytes": 131072}
         assert not tree.journal.exists()
 
@@ -289,7 +289,7 @@ class TestUnit:
         wishes = tree.folder / "wishes.json"
 
         def root_part(_: float) -> None:
-            carry_out(wishes, tree.journal, tree.proc, tree.etc)
+            apply_limits(wishes, tree.journal, tree.proc, tree.etc)
 
         unit = UnitSysctls(tree.journal, tree.proc, sleep=root_part)
         for wanted, live in ((asks(tree, 8), 65538), (asks(tree, 0), 65530)):
@@ -306,7 +306,7 @@ class TestUnit:
 
         def path_unit(_: float) -> None:
             if wishes.stat().st_mtime_ns != forgotten:
-                carry_out(wishes, tree.journal, tree.proc, tree.etc)
+                apply_limits(wishes, tree.journal, tree.proc, tree.etc)
 
         UnitSysctls(tree.journal, tree.proc, sleep=path_unit, wishes=wishes, tell_every_s=0).reach(
             wanted

@@ -23,8 +23,8 @@ TINY: dict[str, Any] = {
     "workload": {"region_bytes": "16Mi", "beat_ms": 5},
     "warmup_s": 0,
     "cooldown_s": 0,
-    "most_seconds": 60,
-    "most_iterations": 1000,
+    "max_seconds": 60,
+    "max_iterations": 1000,
 }
 
 

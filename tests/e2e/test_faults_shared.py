@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fault.faults import FAULTS
-from tests.fault.ground import Ground, Kind, ground
 from tests.fault.suite import try_often
+from tests.fault.testbed import FaultTestbed, Kind, testbed
 from tests.support.live import why_no_lab
 from tests.support.postgres import why_no_postgres
 
@@ -23,12 +23,12 @@ SHARED = [name for name, fault in FAULTS.items() if fault.kind in (Kind.POSTGRES
 
 
 @pytest.fixture(scope="module")
-def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    with ground(Kind.TWO, tmp_path_factory.mktemp("shared"), number=64) as made:
+def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultTestbed]:
+    with testbed(Kind.TWO, tmp_path_factory.mktemp("shared"), number=64) as made:
         yield made
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_nothing_is_lost(it: Ground, name: str) -> None:
+def test_nothing_is_lost(it: FaultTestbed, name: str) -> None:
     tried = try_often(it, name, range(1, TRIES + 1), SEED)
     assert [one.wrong for one in tried] == [()] * TRIES

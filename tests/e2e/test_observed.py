@@ -128,7 +128,9 @@ def test_the_flags_that_vmtune_prints_apply_the_profile(it: Live) -> None:
         assign(it, vm, "by-flags", **TUNED, multifd_compression="zstd", multifd_zstd_level=2)
         plan = it.client.post(f"/vms/{vm.uuid}/plan", {"destination": "b"})
         said = plan["virsh"]
-        assert [unsaid["tunable"] for unsaid in said["unsaid"]] == ["downtime_limit_ms"]
+        assert [not_expressed["tunable"] for not_expressed in said["not_expressed"]] == [
+            "downtime_limit_ms"
+        ]
         assert f"{' '.join(said['flags'])} {vm.name} " in said["command"]
         with virsh_migrate(it, vm, *said["flags"], "--bandwidth", "1") as process:
             record = applied(it, found(it, vm))
@@ -217,7 +219,10 @@ def test_a_destination_that_is_no_host_of_vmtunes_is_unknown(it: Live) -> None:
 
 @pytest.mark.skipif(bool(NO_KVM), reason=NO_KVM or "never")
 def test_a_vm_that_does_not_run_starts_with_its_profile(it: Live) -> None:
-    it.profile("starts", dirty_ring_size_entries=4096, downtime_limit_ms=777)
+    # With a reaper: on some kernels a ring that nobody empties is refused.
+    it.profile(
+        "starts", dirty_ring_size_entries=65536, reaper_policy="predict", downtime_limit_ms=777
+    )
     uri = it.host("a").uri
     with it.vm() as vm:
         lab.virsh(uri, "destroy", vm.name)
@@ -231,14 +236,13 @@ def test_a_vm_that_does_not_run_starts_with_its_profile(it: Live) -> None:
         lab.virsh(uri, "destroy", vm.name)
         reverted = it.client.post(f"/applications/{applied['id']}/revert")
         assert reverted["state"] == "reverted"
-        assert "size='4096'" not in lab.virsh(uri, "dumpxml", "--inactive", vm.name)
+        assert "size='65536'" not in lab.virsh(uri, "dumpxml", "--inactive", vm.name)
 
 
-@pytest.mark.parametrize(("which", "state"), [("a", "failed"), ("b", "cancelled")])
-def test_when_a_libvirtd_dies_its_end_is_what_is_true(it: Live, which: str, state: str) -> None:
-    """libvirt gives up a migration of which one daemon died, and the guest goes on where it was:
-    QEMU says that it failed where the source's came back, that it was cancelled where the
-    source's did that itself."""
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_when_a_libvirtd_dies_the_migration_has_failed(it: Live, which: str) -> None:
+    """libvirt gives up a migration of which one daemon died, and the guest goes on where it was.
+    QEMU says that it was cancelled where the source's libvirt did that by itself."""
     with it.vm() as vm:
         assign(it, vm, f"dies-{which}", downtime_limit_ms=450)
         before = it.client.get(f"/vms/{vm.uuid}/effective")["readings"]
@@ -249,7 +253,7 @@ def test_when_a_libvirtd_dies_its_end_is_what_is_true(it: Live, which: str, stat
                 pass
             done = it.ended(record)
             assert process.wait(30) != 0
-        assert (done["state"], done["destination"]) == (state, "b"), done
+        assert (done["state"], done["destination"]) == ("failed", "b"), done
         assert done["failure"]
         wait_for(lambda: it.states(vm) == {"a": "running"}, "libvirt to be done with it")
         assert it.client.get(f"/vms/{vm.uuid}/effective")["readings"] == before

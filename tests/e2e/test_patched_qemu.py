@@ -15,16 +15,20 @@ import pytest
 from tests.perf.pool_model import Monitor
 from tests.support.live import ENDED, QEMU, Live, Service, live, wait_for, why_no_lab
 from tests.support.patched_build import OBJECT, TYPE, patched
-from tests.support.qemu import running
+from tests.support.qemu import SMALL_PC, running
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Client, Document
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
+from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.namespaces import namespace_inode, processes_in
 from vmtune.packs import load
 
 WHY_NOT = patched().why_not
+WHY_NOT = WHY_NOT or ("" if kvm_usable() else "a dirty ring takes KVM, which cannot be used")
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")
+RINGED = ("-machine", "pc", "-accel", "kvm,dirty-ring-size=65536", "-cpu", "qemu64", *SMALL_PC[4:])
+"""A guest with dirty rings: without them its reaper has nothing to do, and is refused."""
 NO_LAB = why_no_lab()
 VALUES = {
     "qemu_reaper_policy": "levels",
@@ -75,7 +79,7 @@ def test_planned_applied_verified_drifted_and_reverted(service: Service, tmp_pat
     vm, name, client = uuid4(), f"a-{secrets.token_hex(2)}", service.client
     more = tmp_path / "more.sock"
     extra = ("-qmp", f"unix:{more},server=on,wait=off")
-    with running(patched(), tmp_path / "a", uuid=vm, extra=extra) as qemu:
+    with running(patched(), tmp_path / "a", uuid=vm, machine=RINGED, extra=extra) as qemu:
         client.post("/hosts", {"name": name, "uri": f"qmp+unix://{tmp_path / 'a'}"})
         assert values_of(service, vm) == STOCK
         plan = client.post(f"/vms/{vm}/plan", {"profile": "p"})
@@ -113,8 +117,8 @@ def test_a_migration_carries_it_along_to_another_patched_qemu(
     folders = [tmp_path / "a", tmp_path / "b"]
     waits = ("-incoming", "defer")
     with (
-        running(patched(), folders[0], uuid=vm),
-        running(patched(), folders[1], uuid=vm, extra=waits),
+        running(patched(), folders[0], uuid=vm, machine=RINGED),
+        running(patched(), folders[1], uuid=vm, machine=RINGED, extra=waits),
     ):
         for name, folder in zip(names, folders, strict=True):
             client.post("/hosts", {"name": name, "uri": f"qmp+unix://{folder}"})
@@ -141,7 +145,7 @@ def test_what_this_qemu_refuses_is_put_back_and_said(service: Service, tmp_path:
     vm, name, client = uuid4(), f"a-{secrets.token_hex(2)}", service.client
     wants = {"qemu_reaper_policy": "aimd", "qemu_pool_hard_limit_count": 1_000_000}
     client.post("/profiles", {"name": name, "values": wants})
-    with running(patched(), tmp_path, uuid=vm):
+    with running(patched(), tmp_path, uuid=vm, machine=RINGED):
         client.post("/hosts", {"name": name, "uri": f"qmp+unix://{tmp_path}"})
         failed = client.post(f"/vms/{vm}/applications", {"profile": name})
         assert failed["state"] == "failed"
@@ -195,7 +199,7 @@ def test_one_vm_in_libvirt_there_and_back_between_patched_and_unpatched(
     stock = str(QEMU)
     client = it.client
     it.profile("p", **VALUES)
-    with it.vm() as vm:
+    with it.vm(dirty_ring_entries=65536) as vm:
         a, b = (it.host(which) for which in "ab")
         # As docs/how-to/patched-qemu.md says: the emulator of one VM, from its next start on.
         at_rest = lab.virsh(a.uri, "dumpxml", "--inactive", vm.name)

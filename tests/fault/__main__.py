@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.fault.faults import FAULTS
-from tests.fault.ground import Kind, ground
 from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_often
+from tests.fault.testbed import Kind, testbed
 from tests.support.live import why_no_lab
 from tests.support.postgres import why_no_postgres
 
@@ -35,12 +35,12 @@ def _folder() -> Iterator[Path]:
 
 
 def _try_all(name: str, numbers: Sequence[int], seed: int, say: Callable[[Tried], None]) -> None:
-    """Each try in turn. One that breaks the ground counts as one in which something was lost, and
-    the next is made on new ground."""
+    """Each try in turn. One that breaks the testbed counts as one in which something was lost, and
+    the next is made on new testbed."""
     left = list(numbers)
     lab = _NUMBER + list(FAULTS).index(name)
     while left:
-        with _folder() as folder, ground(FAULTS[name].kind, folder, lab) as made:
+        with _folder() as folder, testbed(FAULTS[name].kind, folder, lab) as made:
             try:
                 while left:
                     try_often(made, name, left[:1], seed, say)

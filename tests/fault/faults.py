@@ -13,17 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.fault.checks import Try
-from tests.fault.ground import Ground, Kind, qemu_pid
+from tests.fault.testbed import FaultTestbed, Kind, qemu_pid
 from tests.support.daemons import without_libvirtd
 from tests.support.live import wait_for
 from tests.support.sharing import TAKEN_OVER_WITHIN_S
+from vmtune import lab
+from vmtune.errors import LabError
 
 _LINK = "veth0"
 _CLOCK_BACK_S = (-86_400, -3_600, -60, -5)
 _QEMU_STARTS_WITHIN_S = 3
 _ADOPTED = "the other service to take over"
 
-Inject = Callable[[Ground, Try, random.Random], str]
+Inject = Callable[[FaultTestbed, Try, random.Random], str]
 """Brings the fault about and ends it; what a note of it says."""
 
 
@@ -32,33 +34,39 @@ class Fault:
     """A fault.
 
     :param dead: what the record may say where the fault has ended the guest itself.
+    :param stays: how the record may stay without an end.
+    :param postcopy: it begins after the switch to post-copy.
+    :param slow: it takes minutes, so it is tried by ``make fault`` alone.
     """
 
     name: str
     kind: Kind
     inject: Inject
     dead: frozenset[str] = frozenset()
+    stays: frozenset[str] = frozenset()
+    postcopy: bool = False
+    slow: bool = False
 
 
-def _kill_service(ground: Ground, tried: Try, chance: random.Random) -> str:
-    ground.services[0].kill()
+def _kill_service(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+    testbed.services[0].kill()
     down_s = chance.uniform(0, 4)
     time.sleep(down_s)
-    ground.services[0].start()
+    testbed.services[0].start()
     return f"down for {down_s:.1f} s"
 
 
-def _kill_one_of_two(ground: Ground, tried: Try, chance: random.Random) -> str:
-    one, two = ground.sharing(0), ground.sharing(1)
+def _kill_one_of_two(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+    one, two = testbed.sharing(0), testbed.sharing(1)
     one.kill()
-    ground.live.service = two
+    testbed.live.service = two
     begun = time.monotonic()
     wait_for(lambda: two.drives() == {"a", "b"}, _ADOPTED, TAKEN_OVER_WITHIN_S)
     return f"taken over after {time.monotonic() - begun:.0f} s"
 
 
-def _stop_and_continue(ground: Ground, tried: Try, chance: random.Random) -> str:
-    one, two = ground.sharing(0), ground.sharing(1)
+def _stop_and_continue(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+    one, two = testbed.sharing(0), testbed.sharing(1)
     one.pause()
     short = chance.random() < 0.5
     if short:
@@ -66,7 +74,7 @@ def _stop_and_continue(ground: Ground, tried: Try, chance: random.Random) -> str
         time.sleep(seconds)
         one.go_on()
         return f"for {seconds:.1f} s"
-    ground.live.service = two
+    testbed.live.service = two
     wait_for(lambda: two.drives() == {"a", "b"}, _ADOPTED, TAKEN_OVER_WITHIN_S)
     one.go_on()
     assert one.process is not None
@@ -75,9 +83,9 @@ def _stop_and_continue(ground: Ground, tried: Try, chance: random.Random) -> str
 
 
 def _kill_qemu(which: str) -> Inject:
-    def inject(ground: Ground, tried: Try, chance: random.Random) -> str:
+    def inject(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
         give_up = time.monotonic() + _QEMU_STARTS_WITHIN_S
-        while (pid := qemu_pid(ground.live, which, tried.vm)) is None:
+        while (pid := qemu_pid(testbed.live, which, tried.vm)) is None:
             if time.monotonic() > give_up:
                 return "there was none any more"
             time.sleep(0.02)
@@ -89,42 +97,45 @@ def _kill_qemu(which: str) -> Inject:
 
 
 def _kill_libvirtd(which: str) -> Inject:
-    def inject(ground: Ground, tried: Try, chance: random.Random) -> str:
+    def inject(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
         down_s = chance.uniform(0, 4)
-        with without_libvirtd(ground.live, which, signal.SIGKILL):
+        with without_libvirtd(testbed.live, which, signal.SIGKILL):
             time.sleep(down_s)
         return f"down for {down_s:.1f} s"
 
     return inject
 
 
-def _cut_link(ground: Ground, tried: Try, chance: random.Random) -> str:
-    seconds = chance.uniform(0.5, 6)
-    _set_link(ground, "down")
-    try:
-        time.sleep(seconds)
-    finally:
-        _set_link(ground, "up")
-    return f"for {seconds:.1f} s"
+def _cut_link(at_most_s: float) -> Inject:
+    def inject(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+        seconds = chance.uniform(0.5, at_most_s)
+        _set_link(testbed, "down")
+        try:
+            time.sleep(seconds)
+        finally:
+            _set_link(testbed, "up")
+        return f"for {seconds:.1f} s"
+
+    return inject
 
 
-def _set_link(ground: Ground, to: str) -> None:
-    command = ["ip", "-n", ground.live.settings.name_a, "link", "set", _LINK, to]
+def _set_link(testbed: FaultTestbed, to: str) -> None:
+    command = ["ip", "-n", testbed.live.settings.name_a, "link", "set", _LINK, to]
     subprocess.run(command, check=True, timeout=10)
 
 
-def _restart_postgres(ground: Ground, tried: Try, chance: random.Random) -> str:
-    assert ground.server is not None
+def _restart_postgres(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+    assert testbed.server is not None
     down_s = chance.uniform(0, 6)
-    ground.server.stop()
+    testbed.server.stop()
     time.sleep(down_s)
-    ground.server.start()
+    testbed.server.start()
     return f"down for {down_s:.1f} s"
 
 
-def _lock_database(ground: Ground, tried: Try, chance: random.Random) -> str:
+def _lock_database(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
     seconds = chance.uniform(1, 12)
-    path = ground.folder / "vmtune.db"
+    path = testbed.folder / "vmtune.db"
     with contextlib.closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         time.sleep(seconds)
@@ -132,9 +143,9 @@ def _lock_database(ground: Ground, tried: Try, chance: random.Random) -> str:
     return f"for {seconds:.1f} s"
 
 
-def _fill_disk(ground: Ground, tried: Try, chance: random.Random) -> str:
+def _fill_disk(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
     seconds = chance.uniform(1, 10)
-    ballast = ground.folder / "ballast"
+    ballast = testbed.folder / "ballast"
     with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(1 << 16))
@@ -146,36 +157,91 @@ def _fill_disk(ground: Ground, tried: Try, chance: random.Random) -> str:
     return f"for {seconds:.1f} s"
 
 
-def _set_clock_back(ground: Ground, tried: Try, chance: random.Random) -> str:
+def _set_clock_back(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
     by_s = chance.choice(_CLOCK_BACK_S)
-    ground.clocked.set_clock(by_s)
+    testbed.clocked.set_clock(by_s)
     return f"by {-by_s} s"
+
+
+def _abort_by_another(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+    """As an operator does with virsh."""
+    try:
+        lab.virsh(testbed.live.host("a").uri, "domjobabort", tried.vm.name)
+    except LabError:
+        return "there was nothing to abort"
+    return ""
+
+
+def _pause_by_another(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+    """As a program does that takes a snapshot; it resumes the guest where it finds it."""
+    try:
+        lab.virsh(testbed.live.host("a").uri, "suspend", tried.vm.name)
+    except LabError:
+        return "it had left"
+    seconds = chance.uniform(0.2, 4)
+    time.sleep(seconds)
+    for host in ("a", "b"):
+        with contextlib.suppress(LabError):
+            lab.virsh(testbed.live.host(host).uri, "resume", tried.vm.name)
+    return f"for {seconds:.1f} s"
 
 
 _SOURCE_DIED = frozenset({"failed"})
 _ARRIVED = frozenset({"failed", "completed"})
 """It dies on the destination once it has switched over: just before the record ends, or after."""
-_ALL = (
-    Fault("kill -9 of the service", Kind.SQLITE, _kill_service),
-    Fault("kill -9 of one of two services", Kind.TWO, _kill_one_of_two),
-    Fault("kill -9 of the source QEMU", Kind.SQLITE, _kill_qemu("a"), _SOURCE_DIED),
-    Fault("kill -9 of the destination QEMU", Kind.SQLITE, _kill_qemu("b"), _ARRIVED),
-    Fault("kill -9 of the source's libvirtd", Kind.SQLITE, _kill_libvirtd("a")),
-    Fault("kill -9 of the destination's libvirtd", Kind.SQLITE, _kill_libvirtd("b")),
-    Fault("link down and up", Kind.SQLITE, _cut_link),
-    Fault("PostgreSQL restarted", Kind.POSTGRES, _restart_postgres),
-    Fault("database locked", Kind.SQLITE, _lock_database),
-    Fault("disk full", Kind.SMALL_DISK, _fill_disk),
-    Fault("clock set back", Kind.SQLITE, _set_clock_back),
-    Fault("SIGSTOP and SIGCONT", Kind.TWO, _stop_and_continue),
-)
+_SPLIT = frozenset({"postcopy-paused"})
+"""What the guest lacks cannot be recovered: nobody can end the record but who ends the guest."""
 FAULTS = {
-    short: fault
-    for short, fault in zip(
-        ("service", "one-of-two", "source-qemu", "destination-qemu", "source-libvirtd",
-         "destination-libvirtd", "link", "postgres", "locked", "disk", "clock", "stopped"),
-        _ALL,
-        strict=True,
-    )
-}  # fmt: skip
+    "service": Fault("kill -9 of the service", Kind.SQLITE, _kill_service),
+    "one-of-two": Fault("kill -9 of one of two services", Kind.TWO, _kill_one_of_two),
+    "source-qemu": Fault("kill -9 of the source QEMU", Kind.SQLITE, _kill_qemu("a"), _SOURCE_DIED),
+    "destination-qemu": Fault(
+        "kill -9 of the destination QEMU", Kind.SQLITE, _kill_qemu("b"), _ARRIVED
+    ),
+    "source-libvirtd": Fault("kill -9 of the source's libvirtd", Kind.SQLITE, _kill_libvirtd("a")),
+    "destination-libvirtd": Fault(
+        "kill -9 of the destination's libvirtd", Kind.SQLITE, _kill_libvirtd("b")
+    ),
+    "link": Fault("link down and up", Kind.SQLITE, _cut_link(6)),
+    "postgres": Fault("PostgreSQL restarted", Kind.POSTGRES, _restart_postgres),
+    "locked": Fault("database locked", Kind.SQLITE, _lock_database),
+    "disk": Fault("disk full", Kind.SMALL_DISK, _fill_disk),
+    "clock": Fault("clock set back", Kind.SQLITE, _set_clock_back),
+    "abort": Fault("aborted by another client", Kind.SQLITE, _abort_by_another),
+    "pause": Fault("guest paused by another client", Kind.SQLITE, _pause_by_another),
+    "stopped": Fault("SIGSTOP and SIGCONT", Kind.TWO, _stop_and_continue),
+    "long-link": Fault("link down for up to a minute", Kind.SQLITE, _cut_link(60), slow=True),
+    "postcopy-link": Fault(
+        "in post-copy: link down for up to a minute", Kind.SQLITE, _cut_link(60), postcopy=True
+    ),
+    "postcopy-service": Fault(
+        "in post-copy: kill -9 of the service", Kind.SQLITE, _kill_service, postcopy=True
+    ),
+    "postcopy-source-libvirtd": Fault(
+        "in post-copy: kill -9 of the source's libvirtd",
+        Kind.SQLITE,
+        _kill_libvirtd("a"),
+        postcopy=True,
+    ),
+    "postcopy-destination-libvirtd": Fault(
+        "in post-copy: kill -9 of the destination's libvirtd",
+        Kind.SQLITE,
+        _kill_libvirtd("b"),
+        postcopy=True,
+    ),
+    "postcopy-source-qemu": Fault(
+        "in post-copy: kill -9 of the source QEMU",
+        Kind.SQLITE,
+        _kill_qemu("a"),
+        stays=_SPLIT,
+        postcopy=True,
+    ),
+    "postcopy-destination-qemu": Fault(
+        "in post-copy: kill -9 of the destination QEMU",
+        Kind.SQLITE,
+        _kill_qemu("b"),
+        _ARRIVED,
+        postcopy=True,
+    ),
+}
 """Each by the short name that the command takes."""

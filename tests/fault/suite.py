@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.fault.checks import Try, settings_of, wrong
 from tests.fault.faults import FAULTS
-from tests.fault.ground import Ground
+from tests.fault.testbed import FaultTestbed
 from tests.support.live import wait_for
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document
@@ -25,6 +25,14 @@ VALUES = {
     "multifd": True,
     "multifd_channels": 3,
 }
+POSTCOPY = "post-copy"
+POSTCOPY_VALUES = {
+    "max_bandwidth_bytes_per_s": "24MiB/s",
+    "max_postcopy_bandwidth_bytes_per_s": "16MiB/s",
+    "postcopy": True,
+}
+"""Some four seconds in post-copy, of the same workload."""
+AT_ONCE = [{"when": {"after_iterations": 0}, "then": {"do": "postcopy"}}]
 WORKLOAD = Workload(region_bytes=64 << 20, idle_ms=60_000)
 """One pass over 64 MiB, then rest: at 24 MiB/s some three seconds, so that every phase is hit."""
 _LONGEST_MOMENT_S = 3.5
@@ -61,7 +69,7 @@ class Tried:
 
 
 def try_often(
-    ground: Ground,
+    testbed: FaultTestbed,
     fault: str,
     numbers: Iterable[int],
     seed: int,
@@ -72,46 +80,58 @@ def try_often(
     :param fault: by its short name.
     :param say: is told of each try.
     """
-    profiles = {each["name"] for each in ground.live.client.items("/profiles")}
+    profiles = {each["name"] for each in testbed.live.client.items("/profiles")}
     if PROFILE not in profiles:
-        ground.live.profile(PROFILE, **VALUES)
+        testbed.live.profile(PROFILE, **VALUES)
+        body = {"name": POSTCOPY, "values": POSTCOPY_VALUES, "steps": AT_ONCE}
+        testbed.live.client.post("/profiles", body)
     found: list[Tried] = []
     for number in numbers:
-        one = _try(ground, fault, number, seed)
-        ground.revive()
+        one = _try(testbed, fault, number, seed)
+        testbed.revive()
         found.append(one)
         say(one)
     return found
 
 
-def _try(ground: Ground, name: str, number: int, seed: int) -> Tried:
+def _try(testbed: FaultTestbed, name: str, number: int, seed: int) -> Tried:
     fault = FAULTS[name]
     chance = random.Random(f"{seed} {name} {number}")
     begun = time.monotonic()
-    with ground.live.vm(workload=WORKLOAD) as vm:
-        tried = Try(number, vm, "", settings_of(ground, vm), dead=fault.dead)
+    with testbed.live.vm(workload=WORKLOAD) as vm:
+        before = settings_of(testbed, vm)
+        tried = Try(number, vm, "", before, dead=fault.dead, stays=fault.stays)
         moment_s = chance.uniform(0, _LONGEST_MOMENT_S)
-        tried.migration = ground.live.migrate(vm, "b", profile=PROFILE)["id"]
+        profile = POSTCOPY if fault.postcopy else PROFILE
+        tried.migration = testbed.live.migrate(vm, "b", profile=profile)["id"]
+        if fault.postcopy:
+            wait_for(lambda: _has_switched(testbed, tried.migration), "post-copy")
         time.sleep(moment_s)
-        tried.note = fault.inject(ground, tried, chance)
-        tried.record = _ended(ground, tried.migration)
+        tried.note = fault.inject(testbed, tried, chance)
+        tried.record = _ended(testbed, tried)
         state = tried.record["state"]
-        broken = tuple(_twice_wrong(ground, tried))
+        broken = tuple(_twice_wrong(testbed, tried))
     took_s = time.monotonic() - begun
     return Tried(name, seed, number, round(moment_s, 2), tried.note, state, took_s, broken)
 
 
-def _ended(ground: Ground, migration: str) -> Document:
+def _has_switched(testbed: FaultTestbed, migration: str) -> bool:
+    """Whether it is in post-copy, or has ended."""
+    record = testbed.live.client.get(f"/migrations/{migration}")
+    return record["ended"] or any(step["effect"] == "done" for step in record["step_records"])
+
+
+def _ended(testbed: FaultTestbed, tried: Try) -> Document:
     """The record once it is settled, or as it is after a long while."""
     seen: Document = {"state": "not to be had"}
 
     def settled() -> bool:
         nonlocal seen
         try:
-            seen = ground.live.client.get(f"/migrations/{migration}")
+            seen = testbed.live.client.get(f"/migrations/{tried.migration}")
         except ClientError:
             return False  # the service is busy starting, or its database is away
-        return seen["state"] in ("completed", "failed", "cancelled")
+        return seen["state"] in ("completed", "failed", "cancelled", *tried.stays)
 
     try:
         wait_for(settled, "the record to be settled", _SETTLES_WITHIN_S)
@@ -120,14 +140,14 @@ def _ended(ground: Ground, migration: str) -> Document:
     return seen
 
 
-def _twice_wrong(ground: Ground, tried: Try) -> list[str]:
+def _twice_wrong(testbed: FaultTestbed, tried: Try) -> list[str]:
     """What does not hold, and still does not a moment later: libvirt puts back what it set a
     moment after the migration's end."""
     broken: list[str] = []
     give_up = time.monotonic() + _ASKED_WITHIN_S
     while time.monotonic() < give_up:
         try:
-            broken = wrong(ground, tried)
+            broken = wrong(testbed, tried)
         except (ClientError, Refused) as error:
             broken = [f"the service does not say: {error}"]
         if not broken:

@@ -65,7 +65,7 @@ def test_it_installs_and_serves_without_a_network(root: Root) -> None:
 def test_it_brings_what_it_needs_for_the_release(root: Root) -> None:
     root.run(
         "/usr/lib/vmtune/bin/python3 -I -c 'import libvirt, libvirt_qemu, numpy, scipy.stats, "
-        "psycopg, uvloop, authlib, httpx2, ruptures, dbos, prometheus_client, "
+        "psycopg, uvloop, authlib, httpx2, dbos, prometheus_client, "
         "opentelemetry.exporter.otlp.proto.http'"
     )
     listed = root.run("dpkg -L vmtune").stdout.split()

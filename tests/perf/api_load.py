@@ -1,4 +1,4 @@
-"""How soon reads are answered at 300 a second, while two migrations run in the lab.
+"""How soon reads are answered at 1,000 a second, while two migrations run in the lab.
 
 What the web UI asks for, in about the shares in which it does so, over TCP with a token, at a
 fixed rate (tests/support/load.py): the lists of VMs, migrations and hosts, a migration's record
@@ -34,8 +34,8 @@ from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.model.workload import Workload
 from vmtune.storage import Store, upgrade
 
-RATE_PER_S = 310.0
-LEAST_PER_S, MOST_P99_MS = 300.0, 100.0
+RATE_PER_S = 1030.0
+LEAST_PER_S, MAX_P99_MS = 1000.0, 50.0
 WARM_S, SECONDS = 5.0, 30.0
 AT_REST = 20
 """QEMUs beside the two that migrate, so that a list of VMs has some."""
@@ -137,8 +137,12 @@ def tell(name: str, answers: Answers, share: float) -> None:
         f"p95 {answers.percentile(95):.1f}, p99 {answers.percentile(99):.1f}, most "
         f"{answers.all_ms[-1]:.0f} ms"
     )
+    other = {status: many for status, many in answers.statuses.items() if status != "200"}
+    if other:
+        print(f"  not answered with 200: {other}")
     print(
-        f"  service {share:.0f} % of a core, generator {its_own:.0f} %, which was late by at most "
+        f"  service {share:.0f} % of a core ({10 * share / answers.rate_per_s:.2f} ms a read, with "
+        f"all else that it does), generator {its_own:.0f} %, which was late by at most "
         f"{answers.late_ms:.0f} ms"
     )
     for kind, took in answers.took_ms.items():
@@ -172,7 +176,7 @@ def main() -> None:
             good = answers.statuses.get("200", 0) / len(answers.all_ms)
             checks += [
                 Check(f"reads answered, {name}", answers.rate_per_s, "/s", LEAST_PER_S, "min"),
-                Check(f"p99, {name}", answers.percentile(99), "ms", MOST_P99_MS, "max"),
+                Check(f"p99, {name}", answers.percentile(99), "ms", MAX_P99_MS, "max"),
                 Check(f"answered with 200, {name}", 100 * good, "%", 100, "min"),
             ]
             raw[name] = {"took_ms": answers.took_ms, "service_percent": share,

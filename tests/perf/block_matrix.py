@@ -26,7 +26,7 @@ from tests.support.qemu import Build, installed, old
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.block.run import run_block
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.model.metrics.block import METRICS
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.block import BlockScenario
@@ -78,8 +78,8 @@ def measure(builds: Mapping[str, Build], blocks: int, seconds: int, at: Path) ->
     things = {f"{arm} {depth}": (arm, depth) for arm in builds for depth in DEPTHS}
     for slot in schedule(list(things), blocks, SEED):
         arm, depth = things[slot.arm]
-        place = DirectPlace(Path(builds[arm].program), folder=at / "bench")
-        order = BlockOrder(scenario(depth, seconds), place=place, scratch=at / "scratch")
+        testbed = DirectTestbed(Path(builds[arm].program), folder=at / "bench")
+        order = BlockOrder(scenario(depth, seconds), testbed=testbed, scratch=at / "scratch")
         result = asyncio.run(run_block(order, lambda _: None))
         found = reduce_block(result.record)
         when = "warm-up" if slot.warm_up else f"block {slot.block}"

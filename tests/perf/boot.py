@@ -23,7 +23,7 @@ from vmtune.bench.boot.order import BootOrder, BootResult
 from vmtune.bench.boot.payload import prepare_guest
 from vmtune.bench.boot.reduce import reduce_boot
 from vmtune.bench.boot.run import run_boot
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
@@ -110,10 +110,10 @@ async def measure(program: Path, at: Path, boots: int) -> list[Boots]:
             print(f"{scenario.name}: left out: {why}")
         else:
             found.append(Boots(scenario))
-    place = DirectPlace(program, folder=at / "runs")
+    testbed = DirectTestbed(program, folder=at / "runs")
     for _ in range(boots):
         for each in found:
-            order = BootOrder(each.scenario, place=place, cache=CACHE)
+            order = BootOrder(each.scenario, testbed=testbed, cache=CACHE)
             each.results.append(await run_boot(order, lambda _: None))
     return found
 

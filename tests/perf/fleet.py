@@ -34,7 +34,7 @@ from vmtune.model.workload import Workload
 QEMUS = 200
 AT_ONCE = 10
 SCANS, SCAN_WITHIN_S = 3, 120
-MOST_SCAN_S, MOST_IDLE_PERCENT, MOST_MEMORY_MB = 10.0, 2.0, 250.0
+MAX_SCAN_S, MAX_IDLE_PERCENT, MAX_MEMORY_MB = 10.0, 2.0, 250.0
 SETTLED_AFTER_S, IDLE_S = 75.0, 30.0
 """In their first minute the jobs' engine looks more often."""
 SMALL = {"memory_bytes": 64 << 20, "workload": Workload(region_bytes=24 << 20, idle_ms=60_000)}
@@ -48,12 +48,12 @@ class Idle:
     """A service while nothing happens.
 
     :param percent: of a core.
-    :param memory_bytes: resident, at the end; *most_bytes* at the most so far.
+    :param memory_bytes: resident, at the end; *max_bytes* at the most so far.
     """
 
     percent: float
     memory_bytes: int
-    most_bytes: int
+    max_bytes: int
 
 
 @contextmanager
@@ -202,23 +202,23 @@ def main() -> None:
         for service, rest in zip(it.services, rests, strict=True):
             print(
                 f"service {service.name}, idle: {rest.percent:.2f} % of a core, "
-                f"{rest.memory_bytes / 1e6:.0f} MB, at most {rest.most_bytes / 1e6:.0f} MB so far"
+                f"{rest.memory_bytes / 1e6:.0f} MB, at most {rest.max_bytes / 1e6:.0f} MB so far"
             )
         together, wrong = at_once(it)
         print(f"migrations at once: {together}")
         for line in wrong:
             print(f"  {line}")
     checks = [
-        Check(f"drift scan of {number} VMs, slowest", max(scans), "s", MOST_SCAN_S, "max"),
+        Check(f"drift scan of {number} VMs, slowest", max(scans), "s", MAX_SCAN_S, "max"),
         Check("migrations at once", together, "", AT_ONCE, "min"),
         Check("that are not recorded completely", len(wrong), "", 0, "max"),
         Check(
             "dearer service, idle",
-            max(rest.percent for rest in rests), "% of a core", MOST_IDLE_PERCENT, "max",
+            max(rest.percent for rest in rests), "% of a core", MAX_IDLE_PERCENT, "max",
         ),
         Check(
             "larger service, idle",
-            max(rest.memory_bytes for rest in rests) / 1e6, "MB", MOST_MEMORY_MB, "max",
+            max(rest.memory_bytes for rest in rests) / 1e6, "MB", MAX_MEMORY_MB, "max",
         ),
     ]  # fmt: skip
     raw = {"scans_s": scans, "idle": [asdict(rest) for rest in rests], "wrong": wrong}

@@ -115,7 +115,7 @@ async def reads(it: World, sim: Fleet) -> dict[str, float]:
 
     async def migrations() -> object:
         page = await queries.migrations(None, None, None, None, None, _EVERY_PAGE)
-        return await it.admission.places([record.id for record in page.items])
+        return await it.admission.positions([record.id for record in page.items])
 
     return {
         "hosts": await slowest_ms(lambda: queries.hosts(None, _EVERY_PAGE)),

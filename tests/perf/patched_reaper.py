@@ -27,7 +27,7 @@ from tests.perf.reaper import BLOCKS, CAVEAT, LASTS_S, RING, Metrics, ratios, sc
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.support.patched_build import OBJECT, TYPE, patched
-from vmtune.bench.migration.order import DirectPlace, Phase, RunOrder, RunProgress
+from vmtune.bench.migration.order import DirectTestbed, Phase, RunOrder, RunProgress
 from vmtune.bench.migration.qemu_stderr import RING_FULL
 from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.reduce import reduce
@@ -137,10 +137,10 @@ class Inside:
 
 def measure(arm: str, at: Path, program: str, lasts_s: int) -> Metrics:
     """One run."""
-    asked = replace(scenario(ARMS[arm].values), cooldown_s=SETTLES_S, most_seconds=lasts_s)
+    asked = replace(scenario(ARMS[arm].values), cooldown_s=SETTLES_S, max_seconds=lasts_s)
     inside = Inside(at / "more.sock", ARMS[arm], lasts_s)
-    place = DirectPlace(qemu=wrapper(at, program), folder=at / "bench")
-    order = RunOrder(asked, place=place, kvm=True)
+    testbed = DirectTestbed(qemu=wrapper(at, program), folder=at / "bench")
+    order = RunOrder(asked, testbed=testbed, kvm=True)
     result = asyncio.run(run_migration(order, inside.progress))
     assert result.state in states(arm), f"{result.state}: {result.failure}"
     assert inside.counted, "the counters were not read"

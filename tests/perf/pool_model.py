@@ -109,7 +109,7 @@ class Seen:
     after: MemoryMaps
     modelled: int
     guest_modelled: int
-    most_pooled: int
+    max_pooled: int
 
     @property
     def ratio(self) -> float:
@@ -247,23 +247,23 @@ def measure(build: Build, shape: Shape, at: Path) -> Seen:
         before = count(process)
         other = before.total - MAPS_PER_COROUTINE * before.stacks
         loops = ["main", *(f"iothread{number}" for number in range(shape.iothreads))]
-        pooled = pool_model(geometry_of(facts)).most_pooled
+        pooled = pool_model(geometry_of(facts)).max_pooled
         connections = max(len(loops), math.ceil(pooled / REQUESTS_PER_CONNECTION))
         requests = connections * REQUESTS_PER_CONNECTION
         model = pool_model(geometry_of(facts), requests)
         with exports(qemu, at, loops, int(requests / RATE_PER_S * 1e9)) as path:
             most, hanging_up = watch(process, path, load(path, loops, connections), connections)
         assert most, f"fio never had {connections} connections at once"
-        after = settled(process, model.most_pooled)
+        after = settled(process, model.max_pooled)
         return Seen(
-            str(shape), requests, before, most, hanging_up, after, model.most_maps(other),
-            headroom(facts, limit).most_maps, model.most_pooled,
+            str(shape), requests, before, most, hanging_up, after, model.max_maps(other),
+            headroom(facts, limit).max_maps, model.max_pooled,
         )  # fmt: skip
 
 
 def checks(found: Sequence[Seen]) -> list[Check]:
     """The bars, by the worst geometry."""
-    kept = max(seen.after.stacks / seen.most_pooled for seen in found)
+    kept = max(seen.after.stacks / seen.max_pooled for seen in found)
     return [
         Check("geometries", len(found), "", len(SHAPES), "min"),
         Check("most maps by the model's", max(1 / s.ratio for s in found), "times", 1, "max"),
@@ -290,7 +290,7 @@ def main() -> None:
             seen = measure(build, shape, at)
         found.append(seen)
         print(f"{seen.shape:28}{seen.requests:>10}{seen.before.total:>8}{seen.most:>8}"
-              f"{seen.modelled:>8}{seen.ratio:>7.2f}{seen.after.stacks:>7}{seen.most_pooled:>9}"
+              f"{seen.modelled:>8}{seen.ratio:>7.2f}{seen.after.stacks:>7}{seen.max_pooled:>9}"
               f"{seen.hanging_up:>12}",
               flush=True)  # fmt: skip
     finish("pool_model", checks(found), {"geometries": [asdict(seen) for seen in found]}, where)

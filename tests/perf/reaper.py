@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from vmtune.bench.migration.order import DirectPlace, RunOrder
+from vmtune.bench.migration.order import DirectTestbed, RunOrder
 from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.migration import Scenario, VmShape
@@ -62,8 +62,8 @@ def scenario(values: Mapping[str, Value]) -> Scenario:
         values={"max_bandwidth_bytes_per_s": HELD_BYTES_PER_S, **values},
         warmup_s=3,
         cooldown_s=1,
-        most_seconds=LASTS_S,
-        most_iterations=10_000,
+        max_seconds=LASTS_S,
+        max_iterations=10_000,
         count_ring_full=bool(values),
     )
 
@@ -80,7 +80,7 @@ def states(arm: str) -> tuple[RunState, ...]:
 def measure(arm: str, at: Path) -> Metrics:
     """One run."""
     asked = scenario(ARMS[arm])
-    order = RunOrder(asked, place=DirectPlace(folder=at), kvm=True)
+    order = RunOrder(asked, testbed=DirectTestbed(folder=at), kvm=True)
     result = asyncio.run(run_migration(order, lambda _: None))
     assert result.state in states(arm), f"{result.state}: {result.failure}"
     return reduce(result.record, result.state, asked.values)

@@ -36,7 +36,7 @@ from vmtune.testing.inline_jobs import InlineEngine
 
 MIGRATIONS = 400
 SAMPLES, FLUSHED = 600, 20
-MOST_SAMPLE, MOST_MIGRATION, MOST_VM = 60.0, 24_000.0, 12_000.0
+MAX_SAMPLE, MAX_MIGRATION, MAX_VM = 60.0, 24_000.0, 12_000.0
 LEAST_FLUSHES_PER_S = 100.0
 WRITERS, TURNS = 8, 100
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -156,9 +156,9 @@ def main() -> None:
     print(f"{rate:.0f} times a second samples can be stored")
     migration = sum(size for what, size in each.items() if what.startswith("migration"))
     checks = [
-        Check("a sample", each["sample"], "bytes", MOST_SAMPLE, "max"),
-        Check("a migration beside its samples", migration, "bytes", MOST_MIGRATION, "max"),
-        Check("a VM with an application", each["VM"], "bytes", MOST_VM, "max"),
+        Check("a sample", each["sample"], "bytes", MAX_SAMPLE, "max"),
+        Check("a migration beside its samples", migration, "bytes", MAX_MIGRATION, "max"),
+        Check("a VM with an application", each["VM"], "bytes", MAX_VM, "max"),
         Check("stores of samples", rate, "/s", LEAST_FLUSHES_PER_S, "min"),
     ]
     raw = {"each": each, "flushes_per_s": rate, "before": before, "loose": loose, "after": after}

@@ -27,6 +27,7 @@ from vmtune.api.wiring.deps import Container, open_container
 from vmtune.config.settings import BenchQemu, Settings
 from vmtune.model.host.inventory import Host
 from vmtune.services.access.users import Peer
+from vmtune.services.heavy.work import InThreads
 from vmtune.storage import upgrade
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu
@@ -160,7 +161,7 @@ async def running_api(
     jobs = InlineEngine()
     tools = bench_tools or fake_tools()
     async with open_container(
-        settings, driver_factory=factory, jobs=jobs, bench_tools=tools
+        settings, driver_factory=factory, jobs=jobs, bench_tools=tools, heavy=InThreads
     ) as container:
         app = create_app(settings, container)
         over_tcp = httpx.URL(base_url).port is not None
@@ -181,7 +182,7 @@ async def admin_token(container: Container, **restricted: Any) -> str:
 
     :param restricted: what :meth:`TokenService.create` takes; everything allowed without.
     """
-    root = container.access.users.identify(ROOT)
+    root = await container.access.users.identify(ROOT)
     given = {"name": f"t{next(_NUMBERS)}", "scopes": ["admin"], **restricted}
     _, secret = await container.access.tokens.create(root, **given)
     return secret.text

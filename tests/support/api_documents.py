@@ -138,7 +138,7 @@ def plan(clean: bool, *findings: dict[str, Any]) -> dict[str, Any]:
             "options": [
                 {"option": "--parallel", "value": "", "tunable": "multifd", "wanted": True}
             ],
-            "unsaid": [],
+            "not_expressed": [],
         },
     }
 
@@ -183,6 +183,7 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "problems": [],
         "missing_flags": [],
         "totals": totals if state == "completed" else None,
+        "postcopy": None,
         "outcomes": [outcome()] if ended else [],
         "steps": [],
         "step_texts": [],
@@ -196,7 +197,7 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "ended_at": AT if ended else None,
         "queued": False,
         "ahead": None,
-        "waits_for": "",
+        "waiting_reason": "",
         **changes,
     }
 

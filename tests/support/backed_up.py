@@ -50,8 +50,14 @@ def unfinished(databases: Databases) -> frozenset[str]:
 
 
 def host_names(databases: Databases) -> list[str]:
+    """The names of all hosts, of however many pages."""
     with Store.open(url(databases)) as store:
-        return [host.name for host in store.hosts.list().items]
+        page = store.hosts.list()
+        names = [host.name for host in page.items]
+        while page.next is not None:
+            page = store.hosts.list(page.next)
+            names += [host.name for host in page.items]
+        return names
 
 
 def add_host(databases: Databases, name: str) -> None:

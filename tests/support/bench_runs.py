@@ -14,7 +14,7 @@ from vmtune.api.wiring.bench import BenchTools
 from vmtune.bench.block.live_order import GuestOrder, LiveOrder
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.boot.order import BootOrder
-from vmtune.bench.migration.order import Phase, Place, RunProgress, RunResult
+from vmtune.bench.migration.order import Phase, RunProgress, RunResult, Testbed
 from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
 from vmtune.bench.model.runs.run import RunRecord, RunState
@@ -43,7 +43,7 @@ class FakeRunner:
     record: Callable[[int], RunRecord] = lambda number: make_record(20, number)
     orders: list[AnyOrder] = field(default_factory=list)
     running: int = 0
-    most_running: int = 0
+    max_running: int = 0
     ended: int = 0
     cleaned_up: int = 0
     _go: asyncio.Event = field(default_factory=asyncio.Event)
@@ -54,7 +54,7 @@ class FakeRunner:
     ) -> RunResult:
         self.orders.append(order)
         self.running += 1
-        self.most_running = max(self.most_running, self.running)
+        self.max_running = max(self.max_running, self.running)
         self._begun.set()
         try:
             on_progress(RunProgress(Phase.WARM_UP, 0.25, 500))
@@ -101,10 +101,10 @@ class FakeLook:
     version: Version = QEMU_10
     error: Exception | None = None
     looked: int = 0
-    place: Place | None = None
+    testbed: Testbed | None = None
 
-    async def __call__(self, place: Place, kvm: bool) -> BenchHosts:
-        self.looked, self.place = self.looked + 1, place
+    async def __call__(self, testbed: Testbed, kvm: bool) -> BenchHosts:
+        self.looked, self.testbed = self.looked + 1, testbed
         if self.error is not None:
             raise self.error
         host = direct_host(qemu=self.version)
@@ -128,7 +128,7 @@ def block_record(number: int = 1, processes: int = 5) -> BlockRecord:
             for at, phase in enumerate(phases)
         ),
         cpu=tuple(CpuMark(at * 500.0, at * 250.0) for at in range(6)),
-        foreseen=PoolForecast("thread-local", 16, 64, None, 64, 2000, 65530),
+        pool_forecast=PoolForecast("thread-local", 16, 64, None, 64, 2000, 65530),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import socket
@@ -118,6 +119,13 @@ class Tab:
     watch: Watch
 
 
+_KEEP_WORD = """
+try { localStorage.getItem("vmtune_csrf") ?? localStorage.setItem("vmtune_csrf", %s); }
+catch { /* about:blank has no storage */ }
+"""
+"""What the sign-in page does."""
+
+
 @contextmanager
 def browsing(
     browser: Browser, origin: str, token: str = "", **options: object
@@ -139,6 +147,8 @@ def browsing(
         if token:
             answer = context.request.post("/api/v1/session", data={"token": token})
             assert answer.status == 201, answer.text()
+            word = json.dumps(answer.json()["csrf"])
+            context.add_init_script(_KEEP_WORD % word)
         yield context
     finally:
         context.close()

@@ -44,6 +44,10 @@ class SimHandle:
         self.task: asyncio.Task[None] | None = None
 
     @property
+    def begun(self) -> bool:
+        return True
+
+    @property
     def done(self) -> bool:
         return self._end.done()
 
@@ -218,6 +222,9 @@ class SimHost:
     async def start_postcopy(self, vm: UUID) -> None:
         raise CommandRefused("not here")
 
+    async def recover_postcopy(self, vm: UUID, destination: Driver, address: str = "") -> None:
+        raise CommandRefused("not here")
+
     async def vm_state(self, vm: UUID) -> VmState:
         return self._find(vm).state
 
@@ -233,8 +240,11 @@ class SimHost:
     async def dirty_rates(self, vm: UUID) -> DirtyRates:
         raise CommandRefused("not here")
 
-    async def reset_after_migration(self, vm: UUID) -> None:
+    async def reset_after_migration(self, vm: UUID, prior: object = None) -> None:
         self._find(vm)
+
+    def daemon_lost_since(self, moment: float) -> bool:
+        return False
 
     def events(self) -> AsyncGenerator[DriverEvent, None]:
         return self._hub.events()

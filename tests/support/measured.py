@@ -42,7 +42,9 @@ def put(
         state = (states or {}).get(index, RunState.COMPLETED)
         at = BEGAN + timedelta(minutes=after + index)
         run = Run(
-            id=uuid5(_IDS, f"{campaign}/{name}/{scenario}/{index}"),
+            id=uuid5(
+                _IDS, f"{campaign}/{name}/{scenario}/{index}" + (f"/{after}" if after else "")
+            ),
             scenario=scenario,
             setup={},
             values=tunables or {},

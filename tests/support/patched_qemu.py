@@ -19,7 +19,8 @@ SETTABLE: Mapping[str, Any] = {
     "pool-resize-period": 0,
 }
 COUNTERS: Mapping[str, int] = {
-    "ring-full-exits": 3, "reaper-rounds": 41, "pages-reaped": 90_001, "reaper-interval": 50_000,
+    "ring-full-exits": 3, "reaper-rounds": 41, "pages-reaped": 90_001,
+    "short-ring-resets": 2, "reaper-interval": 50_000,
     "coroutines-in-use": 2, "coroutines-pooled": 128, "coroutines-created": 130,
     "coroutines-peak": 77,
 }  # fmt: skip

@@ -25,6 +25,8 @@ SMALL_PC = (
     "-object", "iothread,id=iothread2",
     "-blockdev", "null-co,node-name=disk0,size=1048576",
     "-device", "virtio-blk-pci,id=virtio-disk0,drive=disk0,num-queues=4,iothread=iothread1",
+    "-blockdev", "null-co,node-name=disk1,size=1048576",
+    "-device", "ide-hd,id=ide-disk1,drive=disk1",
 )  # fmt: skip
 """A guest that runs firmware and waits: enough memory to migrate, hardly any load."""
 

@@ -1,12 +1,13 @@
 """Simulated experiments of which the truth is known, many at once.
 
 A batch goes through the very functions that a comparison goes through
-(:func:`vmtune.stats.shift.shift`, :func:`vmtune.stats.verdict.places`), which work on many
+(:func:`vmtune.stats.shift.shift`, :func:`vmtune.stats.verdict.positions`), which work on many
 experiments at once; that a comparison of each comes to the same is tested apart.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -17,9 +18,10 @@ from vmtune.stats.model import Observation, Sample
 from vmtune.stats.ranks import Floats
 from vmtune.stats.schedule import schedule
 from vmtune.stats.shift import Shift, Spans, shift
-from vmtune.stats.verdict import Place, places
+from vmtune.stats.verdict import MarginPosition, positions
 
 EXPERIMENTS = 2000
+SEED = int(os.environ.get("SEED", "0"))
 SIZES = (6, 10, 20)
 CONFIDENCE = 0.95
 BASE_MS = 1000.0
@@ -90,7 +92,7 @@ class Batch:
 
 def batch(shape: str, size: int, *, paired: bool, ratio: float = 1.0, seed: int = 0) -> Batch:
     """:data:`EXPERIMENTS` of them; in blocks that differ among themselves, when paired."""
-    random = np.random.default_rng([seed, size, paired, list(SHAPES).index(shape)])
+    random = np.random.default_rng([SEED + seed, size, paired, list(SHAPES).index(shape)])
     a, b = SHAPES[shape](random, (2, EXPERIMENTS, size))
     block = np.exp(0.1 * random.normal(size=(EXPERIMENTS, size))) if paired else 1.0
     return Batch(a * block, b * block * ratio, ratio, paired)
@@ -102,7 +104,7 @@ def drifting(size: int, *, blocks: bool, drift: float, seed: int = 0) -> Batch:
 
     :param blocks: in randomised blocks and paired; otherwise all of A and then all of B.
     """
-    random = np.random.default_rng([seed, size, blocks])
+    random = np.random.default_rng([SEED + seed, size, blocks])
     runs = 2 * size
     wander = np.cumsum(0.01 * random.normal(size=(EXPERIMENTS, runs)), axis=1)
     whole = np.log1p(drift) * random.choice([-1.0, 1.0], (EXPERIMENTS, 1))
@@ -137,10 +139,10 @@ def limited(batch: Batch, limit: float, number: int) -> tuple[Sample, Sample]:
     return a, b
 
 
-def places_of(found: Shift, margin: float) -> npt.NDArray[np.int64]:
+def positions_of(found: Shift, margin: float) -> npt.NDArray[np.int64]:
     """Where the intervals lie about the margin."""
     border = float(np.log1p(margin))
-    return places(found.low, found.high, -border, border)
+    return positions(found.low, found.high, -border, border)
 
 
 def covered(found: Shift, ratio: float) -> float:
@@ -151,9 +153,9 @@ def covered(found: Shift, ratio: float) -> float:
 
 def false_verdicts(found: Shift, ratio: float, margin: float) -> float:
     """The share of "better", "worse" and "equivalent" that is not so."""
-    where = places_of(found, margin)
+    where = positions_of(found, margin)
     beyond = abs(np.log(ratio)) > np.log1p(margin) + 1e-9
     if not beyond:
-        return float(np.isin(where, (Place.BELOW, Place.ABOVE)).mean())
-    wrong = Place.BELOW if ratio > 1 else Place.ABOVE
-    return float(np.isin(where, (Place.WITHIN, wrong)).mean())
+        return float(np.isin(where, (MarginPosition.BELOW, MarginPosition.ABOVE)).mean())
+    wrong = MarginPosition.BELOW if ratio > 1 else MarginPosition.ABOVE
+    return float(np.isin(where, (MarginPosition.WITHIN, wrong)).mean())

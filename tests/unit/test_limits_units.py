@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[2] / "packaging" / "systemd"
 SERVICE = (FOLDER / "vmtune-limits.service").read_text()
 PATH = (FOLDER / "vmtune-limits.path").read_text()
 ANALYZE = shutil.which("systemd-analyze")
-MOST_EXPOSED = 2.5  # of 10, as systemd-analyze security counts
+MAX_EXPOSED = 2.5  # of 10, as systemd-analyze security counts
 
 
 def settings(text: str) -> dict[str, str]:
@@ -62,4 +62,4 @@ def test_it_is_hardened(tmp_path: Path) -> None:
     )
     found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", ran.stdout)
     assert found, ran.stderr
-    assert float(found[1]) <= MOST_EXPOSED, ran.stdout
+    assert float(found[1]) <= MAX_EXPOSED, ran.stdout

@@ -20,7 +20,7 @@ PACKAGE_SETTINGS = PACKAGING / "deb" / "settings"
 UNITS = sorted(FOLDER.iterdir())
 ANALYZE = shutil.which("systemd-analyze")
 NEEDS_SYSTEMD = pytest.mark.skipif(not ANALYZE, reason="there is no systemd-analyze here")
-MOST_EXPOSED = 2.5  # of 10, as systemd-analyze security counts
+MAX_EXPOSED = 2.5  # of 10, as systemd-analyze security counts
 
 
 def unit(name: str) -> ConfigParser:
@@ -71,7 +71,7 @@ def test_they_are_hardened(runnable: Path, name: str) -> None:
     )
     found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", ran.stdout)
     assert found, ran.stderr
-    assert float(found[1]) <= MOST_EXPOSED, ran.stdout
+    assert float(found[1]) <= MAX_EXPOSED, ran.stdout
 
 
 def test_the_service_has_no_privileges() -> None:

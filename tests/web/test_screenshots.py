@@ -14,7 +14,7 @@ from vmtune.model.workload import Workload
 
 FOLDER = os.environ.get("SCREENSHOTS", "")
 _TO_TOP = "(here) => here.scrollIntoView()"
-MOST_BYTES = 200_000
+MAX_BYTES = 200_000
 pytestmark = [
     pytest.mark.skipif(not FOLDER, reason="`make screenshots` takes them"),
     pytest.mark.timeout(600),
@@ -25,7 +25,7 @@ def picture(page: Page, name: str) -> None:
     """Write what the window shows; no larger than a README should load."""
     file = Path(FOLDER) / f"{name}.png"
     page.screenshot(path=file, animations="disabled")
-    assert file.stat().st_size < MOST_BYTES, f"{file} is too large"
+    assert file.stat().st_size < MAX_BYTES, f"{file} is too large"
 
 
 def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:

@@ -7,7 +7,7 @@ import os
 import pwd
 from pathlib import Path
 
-from vmtune.api.wiring.retention import keeping_of
+from vmtune.api.wiring.retention import retention_of
 from vmtune.config.settings import Settings
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import FULL, Identity, Kind
@@ -21,7 +21,7 @@ from vmtune.services.retention import Expired, Pruned
 from vmtune.storage import Store
 
 
-def _place(settings: Settings) -> Databases:
+def _path_of(settings: Settings) -> Databases:
     return Databases.at(settings.database_url, settings.jobs_database_url, settings.state_dir)
 
 
@@ -37,29 +37,29 @@ def _act(action: str, reason: str) -> Act:
 
 def backup(settings: Settings, file: Path) -> Manifest:
     """See :func:`vmtune.services.backup.backups.backup`."""
-    return backups.backup(_place(settings), file)
+    return backups.backup(_path_of(settings), file)
 
 
 def restore(settings: Settings, file: Path, *, force: bool, reason: str) -> Restored:
     """See :func:`vmtune.services.backup.backups.restore`."""
-    return backups.restore(_place(settings), file, _act("db_restore", reason), force=force)
+    return backups.restore(_path_of(settings), file, _act("db_restore", reason), force=force)
 
 
 def check(settings: Settings) -> Checked:
     """See :func:`vmtune.services.backup.check.check`."""
-    return database_check.check(_place(settings))
+    return database_check.check(_path_of(settings))
 
 
 def would_go(settings: Settings) -> Expired:
     """What :func:`prune` would delete now."""
     with Store.open(settings.database_url) as store:
-        return retention.expired(store, keeping_of(settings))
+        return retention.expired(store, retention_of(settings))
 
 
 def prune(settings: Settings, reason: str) -> Pruned:
     """Thin and delete what is past its retention."""
     done = Pruned()
     with Store.open(settings.database_url) as store:
-        for step in retention.prune(store, keeping_of(settings), _act("db_prune", reason)):
+        for step in retention.prune(store, retention_of(settings), _act("db_prune", reason)):
             done += step
     return done

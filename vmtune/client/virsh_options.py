@@ -13,8 +13,8 @@ from vmtune.model.tunables.virsh_options import DONE_ANYWAY, NOT_DONE, STEPS, TI
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _TAKES_TEXT = frozenset(
-    {"--migrateuri", "--graphicsuri", "--listen-address", "--dname", "--xml", "--persistent-xml"}
-    | {"--migrate-disks", "--migrate-disks-detect-zeroes", "--disks-port", "--disks-uri"}
+    {"--graphicsuri", "--dname", "--xml", "--persistent-xml"}
+    | {"--migrate-disks", "--migrate-disks-detect-zeroes", "--disks-port"}
     | {"--comp-mt-level", "--comp-mt-dthreads"}
 )
 """Of those that vmtune does not do, the ones that take a value."""

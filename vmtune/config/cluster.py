@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from vmtune.config.accept import integer
 
-_MOST_DAYS = 36_500
+_MAX_DAYS = 36_500
 _DAY_S = 24 * 3600
 
 
@@ -46,10 +46,10 @@ CHECKS: Mapping[str, Callable[[object], object]] = {
     "max_incoming_migrations": integer(1, 1000),
     "max_migrations": integer(1, 100_000),
     "drift_scan_interval_s": integer(0, 7 * _DAY_S),
-    "samples_whole_days": integer(0, _MOST_DAYS),
+    "samples_whole_days": integer(0, _MAX_DAYS),
     "samples_thinned_s": integer(1, 3600),
-    "samples_days": integer(0, _MOST_DAYS),
-    "audit_days": integer(0, _MOST_DAYS),
+    "samples_days": integer(0, _MAX_DAYS),
+    "audit_days": integer(0, _MAX_DAYS),
 }
 """What accepts each."""
 assert set(CHECKS) == {field.name for field in fields(ClusterSettings)}, "a setting without a check"

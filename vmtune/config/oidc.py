@@ -9,7 +9,8 @@ from pathlib import Path
 
 _URL = re.compile(r"https://[^\s?#]+|http://(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]+)?[^\s?#]*")
 _NAMED = ("issuer", "client_id", "client_secret_file", "base_url")
-_ALL = (*_NAMED, "claim", "roles")
+_ALL = (*_NAMED, "claim", "roles", "max_token_days")
+_MOST_DAYS = 365
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class OidcSettings:
     :param base_url: where browsers reach this service: they are sent back there.
     :param claim: the claim of the ID token that names roles.
     :param roles: the scopes of each.
+    :param max_token_days: how long tokens of people are valid at most, 1 to 365: the provider does
+        not tell when somebody leaves.
     """
 
     issuer: str
@@ -30,6 +33,7 @@ class OidcSettings:
     base_url: str
     claim: str
     roles: Mapping[str, tuple[str, ...]]
+    max_token_days: int = 7
 
 
 def read_oidc(raw: object) -> OidcSettings:
@@ -60,7 +64,14 @@ def read_oidc(raw: object) -> OidcSettings:
         raw["base_url"].rstrip("/"),
         claim,
         _roles(raw.get("roles")),
+        _days(raw.get("max_token_days", 7)),
     )
+
+
+def _days(raw: object) -> int:
+    if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= _MOST_DAYS:
+        raise ValueError(f"max_token_days has to be a whole number from 1 to {_MOST_DAYS}")
+    return raw
 
 
 def _roles(raw: object) -> Mapping[str, tuple[str, ...]]:

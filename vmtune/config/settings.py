@@ -35,11 +35,11 @@ _QOM = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}(\.[A-Za-z][A-Za-z0-9_-]{0,62})?"
 _PACK = re.compile(r"[a-z0-9][a-z0-9-]{0,62}|/[^\0]{0,4095}")
 _GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
 _QEMU_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_MOST_SERVICE_NAME = 63
-_SERVICE_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_MOST_SERVICE_NAME - 1}}}")
+_MAX_SERVICE_NAME = 63
+_SERVICE_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_MAX_SERVICE_NAME - 1}}}")
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
-_MOST_FOLDER_BYTES = 75  # so that sockets of a run fit below it
-_MOST_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
+_MAX_FOLDER_BYTES = 75  # so that sockets of a run fit below it
+_MAX_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Settings(ClusterSettings):
             object.__setattr__(self, "socket_path", self.runtime_dir / "vmtune.sock")
         if not self.service_name:
             name = _NOT_OF_A_NAME.sub("-", f"{os.uname().nodename}-{self.state_dir.name}")
-            object.__setattr__(self, "service_name", name.strip("-.")[:_MOST_SERVICE_NAME])
+            object.__setattr__(self, "service_name", name.strip("-.")[:_MAX_SERVICE_NAME])
         if not self.database_url:
             object.__setattr__(self, "database_url", f"sqlite:///{self.state_dir / 'vmtune.db'}")
         if not self.jobs_database_url:
@@ -310,8 +310,8 @@ def _path(raw: object) -> Path:
 
 def _socket_path(raw: object) -> Path:
     path = _path(raw)
-    if len(str(path).encode()) > _MOST_PATH_BYTES:
-        raise ValueError(f"a socket's path has at most {_MOST_PATH_BYTES} bytes")
+    if len(str(path).encode()) > _MAX_PATH_BYTES:
+        raise ValueError(f"a socket's path has at most {_MAX_PATH_BYTES} bytes")
     return path
 
 
@@ -331,8 +331,8 @@ def _service_name(raw: object) -> str:
 
 def _short_folder(raw: object) -> Path:
     path = _path(raw)
-    if len(str(path).encode()) > _MOST_FOLDER_BYTES:
-        raise ValueError(f"sockets below it need a path of at most {_MOST_FOLDER_BYTES} bytes")
+    if len(str(path).encode()) > _MAX_FOLDER_BYTES:
+        raise ValueError(f"sockets below it need a path of at most {_MAX_FOLDER_BYTES} bytes")
     return path
 
 

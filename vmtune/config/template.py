@@ -70,7 +70,7 @@ def settings_file(chosen: Mapping[str, str] = MappingProxyType({})) -> str:
 
     :param chosen: values that are in force in it, by the setting's name.
     """
-    told, defaults = descriptions(), Settings()
+    described, defaults = descriptions(), Settings()
     inherited = [field.name for field in fields(ClusterSettings)]
     names = [field.name for field in fields(Settings) if field.name not in inherited]
     names += inherited
@@ -80,7 +80,7 @@ def settings_file(chosen: Mapping[str, str] = MappingProxyType({})) -> str:
     names.sort(key=lambda name: _EXAMPLES.get(name, "").startswith("["))
     parts = [_comment(_HEAD)]
     for name in names:
-        lines = [_comment(_wrapped(told[name]))]
+        lines = [_comment(_wrapped(described[name]))]
         default = getattr(defaults, name)
         if name in chosen:
             lines.append(f"{name} = {_toml(chosen[name])}")

@@ -34,8 +34,8 @@ Json = Any  # any JSON
 _Decoder = Callable[[Reader, object, str], Any]  # any: what the type says
 
 _LARGEST = (1 << 63) - 1  # what databases and other programs count in
-_MOST_CHARACTERS = 1 << 20
-_MOST_ENTRIES = 10_000_000
+_MAX_CHARACTERS = 1 << 20
+_MAX_ENTRIES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,9 @@ def from_json(kind: type[_T], raw: object, where: str = "", what: str = "the doc
 
 def read(reader: Reader, kind: type[_T], raw: object, where: str) -> _T | None:
     """The same with a reader that gathers problems of several documents; None with problems."""
-    before = len(reader.problems)
+    before = reader.refused
     made: _T = decoder(_any(kind))(reader, raw, where)
-    return made if len(reader.problems) == before else None
+    return made if reader.refused == before else None
 
 
 def check_storable(raw: Json, field: str) -> None:
@@ -124,7 +124,7 @@ def to_columns(kind: type[_T], rows: Sequence[_T]) -> dict[str, list[Json]]:
 def from_columns(reader: Reader, kind: type[_T], raw: object, where: str) -> tuple[_T, ...]:
     """The rows that :func:`to_columns` made *raw* of; empty with problems, of which it tells
     one a column."""
-    before = len(reader.problems)
+    before = reader.refused
     names, required = _names(_any(kind))
     columns = reader.mapping(raw, where, [n for n in names if n not in required], required)
     hints = typing.get_type_hints(kind)
@@ -132,13 +132,13 @@ def from_columns(reader: Reader, kind: type[_T], raw: object, where: str) -> tup
     for name, column in columns.items():
         if name in names:
             read_in[name] = _column(reader, hints[name], column, join(where, name))
-    if len(reader.problems) > before:
+    if reader.refused > before:
         return ()
     lengths = {len(column) for column in read_in.values()}
     if len(lengths) > 1:
-        told = ", ".join(f"{name} {len(column)}" for name, column in read_in.items())
+        listed = ", ".join(f"{name} {len(column)}" for name, column in read_in.items())
         reader.refuse(
-            where, "unequal_columns", f"its columns differ in length: {told}", "repair the file"
+            where, "unequal_columns", f"its columns differ in length: {listed}", "repair the file"
         )
         return ()
     given = [name for name in names if name in read_in]
@@ -156,11 +156,11 @@ def _column(reader: Reader, kind: Any, raw: object, where: str) -> list[Any]:  #
         if kind is not int or not raw or (max(raw) <= _LARGEST and min(raw) >= -_LARGEST):
             return raw
     decode = decoder(kind)
-    before = len(reader.problems)
+    before = reader.refused
     values = []
     for index, value in enumerate(raw):
         values.append(decode(reader, value, f"{where}.{index}"))
-        if len(reader.problems) > before:
+        if reader.refused > before:
             break
     return values
 
@@ -214,7 +214,7 @@ def decoder(kind: Any) -> _Decoder:  # any type
     if origin is tuple:
         each = decoder(parts[0])
         return lambda reader, raw, where: reader.sequence(
-            raw, where, lambda part, at: each(reader, part, at), _MOST_ENTRIES
+            raw, where, lambda part, at: each(reader, part, at), _MAX_ENTRIES
         )
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _mapping(decoder(parts[1]))
@@ -314,7 +314,7 @@ def _dataclass(kind: type[Any]) -> _Decoder:
     def read_dataclass(reader: Reader, raw: object, where: str) -> object:
         names, required = _names(_any(kind))
         hints = _hints(_any(kind))
-        before = len(reader.problems)
+        before = reader.refused
         optional = [name for name in names if name not in required]
         given = reader.mapping(raw, where, optional, required)
         read_in = {
@@ -322,7 +322,7 @@ def _dataclass(kind: type[Any]) -> _Decoder:
             for name in names
             if name in given
         }
-        if len(reader.problems) > before:
+        if reader.refused > before:
             return None
         return reader.part(where, lambda: kind(**read_in), None)
 
@@ -342,7 +342,7 @@ def _integer(reader: Reader, raw: object, where: str) -> int:
 
 
 def _text(reader: Reader, raw: object, where: str) -> str:
-    return reader.text(raw, where, _MOST_CHARACTERS)
+    return reader.text(raw, where, _MAX_CHARACTERS)
 
 
 def _uuid(reader: Reader, raw: object, where: str) -> UUID | None:

@@ -6,32 +6,34 @@ A reader collects all problems of a document, so that its author can fix them at
 from __future__ import annotations
 
 import math
+import reprlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
 from vmtune import units
-from vmtune.errors import InvalidInput, Problem
+from vmtune.errors import MAX_PROBLEMS, InvalidInput, Problem, and_more
 from vmtune.units import Unit, UnitError
 
-MOST_FILE_CHARACTERS = 1 << 20
+MAX_FILE_CHARACTERS = 1 << 20
 """Of a file that a user writes."""
 
 _Word = TypeVar("_Word", bound=StrEnum)
 _Entry = TypeVar("_Entry")
 _LONGEST_SHOWN = 40
+_LONGEST_NAME = 100
 
 
 def parse_toml(text: str, field: str) -> dict[str, object]:
     """The document that *text* is; *field* is named where it is none.
 
-    :raise InvalidInput: it is longer than MOST_FILE_CHARACTERS, or no TOML; says at which line
+    :raise InvalidInput: it is longer than MAX_FILE_CHARACTERS, or no TOML; says at which line
         and column.
     """
-    if len(text) > MOST_FILE_CHARACTERS:
+    if len(text) > MAX_FILE_CHARACTERS:
         raise InvalidInput(
-            f"the file has more than {MOST_FILE_CHARACTERS:,} characters",
+            f"the file has more than {MAX_FILE_CHARACTERS:,} characters",
             field=field,
             code="too_long",
             remedy="split it",
@@ -40,16 +42,20 @@ def parse_toml(text: str, field: str) -> dict[str, object]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput(
-            f"the file is no TOML: {error}", field=field, code="not_toml", remedy="mend it"
+            f"the file is no TOML: {error}", field=field, code="not_toml", remedy="correct it"
         ) from error
 
 
 class Reader:
     """Reads the parts of a document. A part that cannot be accepted becomes a problem, and
-    its default is given instead: the document is good only if there are no problems."""
+    its default is given instead: the document is good only if there are no problems.
+
+    Problems beyond the first 50 are counted, not worded.
+    """
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self._more = 0
 
     def done(self, message: str) -> None:
         """The end of the document.
@@ -57,11 +63,24 @@ class Reader:
         :raise InvalidInput: it has problems.
         """
         if self.problems:
-            raise InvalidInput(message, problems=self.problems)
+            more = [and_more(self._more)] if self._more else []
+            raise InvalidInput(message, problems=self.problems + more)
+
+    @property
+    def refused(self) -> int:
+        """How many problems there are, those that are only counted among them."""
+        return len(self.problems) + self._more
 
     def refuse(self, field: str, code: str, message: str, remedy: str) -> None:
         """Add a problem."""
-        self.problems.append(Problem(field, code, message, remedy))
+        self.report(lambda: Problem(field, code, message, remedy))
+
+    def report(self, problem: Callable[[], Problem]) -> None:
+        """Add a problem whose words take time to find, such as a guess at what was meant."""
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(problem())
+        else:
+            self._more += 1
 
     def mapping(
         self, raw: object, field: str, known: Sequence[str] = (), required: Sequence[str] = ()
@@ -76,12 +95,7 @@ class Reader:
         names = (*required, *known)
         for name in raw:
             if names and name not in names:
-                self.refuse(
-                    join(field, str(name)),
-                    "unknown_field",
-                    f"there is no {short(name)} here",
-                    f"known are {', '.join(names)}",
-                )
+                self.report(lambda name=name: _unknown_field(field, name, names))  # type: ignore[misc]  # mypy cannot infer it
         for name in required:
             if name not in raw:
                 self.refuse(join(field, name), "missing", f"{name} is missing", f"give {name}")
@@ -178,11 +192,15 @@ class Reader:
         try:
             return make()
         except InvalidInput as error:
-            self.problems += [
-                Problem(join(field, each.field), each.code, each.message, each.remedy)
-                for each in error.problems
-            ]
+            for each in error.problems:
+                self.refuse(join(field, each.field), each.code, each.message, each.remedy)
             return default
+
+
+def _unknown_field(field: str, name: object, names: Sequence[str]) -> Problem:
+    where = join(field, str(name)[:_LONGEST_NAME])
+    known = f"known are {', '.join(names)}"
+    return Problem(where, "unknown_field", f"there is no {short(name)} here", known)
 
 
 def join(field: str, name: str) -> str:
@@ -190,7 +208,19 @@ def join(field: str, name: str) -> str:
     return ".".join(part for part in (field, name) if part)
 
 
-def short(raw: object) -> str:
-    """*raw* for a message, shortened."""
-    text = repr(raw)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+def _bounded_repr() -> reprlib.Repr:
+    made = reprlib.Repr()
+    made.maxlevel, made.maxlist, made.maxtuple, made.maxdict = 3, 9, 9, 9
+    made.maxstring = made.maxlong = made.maxother = 99
+    return made
+
+
+_SHORT = _bounded_repr()
+
+
+def short(raw: object, most: int = _LONGEST_SHOWN) -> str:
+    """*raw* for a message, of at most *most* characters. Takes no longer for a large object."""
+    if isinstance(raw, str):
+        raw = raw[:most]
+    text = _SHORT.repr(raw)
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -19,8 +19,8 @@ TEMPLATE = Path(__file__).with_name("qemu.sh")
 _SETTING = re.compile(r"(socket|limit_ms|on_failure|came_with)=(.*)")
 _DIGEST = re.compile(r"# vmtune-hook sha256=([0-9a-f]{64})")
 _SOCKET = re.compile(r"/[A-Za-z0-9/._@:+,=-]+")
-_MOST_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
-LEAST_MS, MOST_MS = 100, 30_000
+_MAX_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
+LEAST_MS, MAX_MS = 100, 30_000
 FOLDERS = ("hooks", "qemu.d")
 """Where libvirt looks for hooks; they go with the hook if they came with it."""
 CONTINUE, REFUSE = "continue", "refuse"
@@ -41,18 +41,18 @@ class HookSettings:
 
     def __post_init__(self) -> None:
         """:raise InvalidInput: the script would not work with one of them."""
-        too_long = len(self.socket.encode()) > _MOST_PATH_BYTES
+        too_long = len(self.socket.encode()) > _MAX_PATH_BYTES
         if too_long or not _SOCKET.fullmatch(self.socket):
             raise InvalidInput(
                 f"{self.socket[:120]!r} is not a socket path that the hook can use",
                 field="socket",
-                remedy=f"use a path that starts with / and has at most {_MOST_PATH_BYTES} "
+                remedy=f"use a path that starts with / and has at most {_MAX_PATH_BYTES} "
                 "letters, digits and . _ - + , : @ =",
             )
-        if not LEAST_MS <= self.limit_ms <= MOST_MS:
+        if not LEAST_MS <= self.limit_ms <= MAX_MS:
             raise InvalidInput(
                 f"a limit of {self.limit_ms / 1000:g} s is not between {LEAST_MS / 1000:g} and "
-                f"{MOST_MS / 1000:g} s",
+                f"{MAX_MS / 1000:g} s",
                 field="timeout",
                 remedy="libvirt waits for the hook for this time: one second is enough",
             )

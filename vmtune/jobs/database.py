@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import socket
 import sqlite3
@@ -15,6 +14,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from vmtune.errors import SetupError
+from vmtune.jobs.file_lock import hold
 
 CONNECT_TIMEOUT_S = 5
 
@@ -100,29 +100,6 @@ def _open_sqlite(url: URL) -> JobsDatabase:
     # Only this host's service ever opens the file, so all jobs in it are its
     # own, also after the host was renamed.
     return JobsDatabase(f"sqlite:///{path}", str(path), "local", lock)
-
-
-def hold(path: Path) -> int:
-    """Lock ``path`` for this process, until the returned file is closed: two services would run the
-    same jobs twice.
-
-    :raise SetupError: another process has locked it.
-    """
-    lock_path = path.with_name(path.name + ".lock")
-    try:
-        lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise database_failed(str(path), error.strerror) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        raise database_failed(
-            str(path),
-            "another vmtune service uses it",
-            "stop the other service, or give this one a database of its own",
-        ) from error
-    return lock
 
 
 def _open_postgresql(url: URL, worker: str) -> JobsDatabase:

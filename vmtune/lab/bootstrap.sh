@@ -30,7 +30,7 @@ cache=${VMTUNE_CACHE:-$here/../../.cache}
 
 virtual_packages='qemu-system-x86 libvirt-daemon-system libvirt-clients libvirt-dev'
 plain_packages='gcc libc6-dev make pkg-config python3 python3-dev python3-venv
-    iproute2 util-linux ca-certificates'
+    iproute2 util-linux ca-certificates curl'
 [ $tests = no ] || plain_packages="$plain_packages postgresql chromium fio ovmf
     qemu-guest-agent"
 # The oldest versions that vmtune's own guest, lab and tests are run with.
@@ -46,7 +46,7 @@ ID='' VERSION_CODENAME=''
 missing_programs() {
     for pair in qemu-system-x86_64:QEMU libvirtd:libvirt virsh:libvirt-clients \
         gcc:gcc make:make pkg-config:pkg-config python3:python3 ip:iproute2 \
-        unshare:util-linux; do
+        unshare:util-linux curl:curl; do
         PATH=$PATH:/usr/sbin:/sbin command -v "${pair%%:*}" >/dev/null ||
             printf ' %s (%s)' "${pair%%:*}" "${pair#*:}"
     done

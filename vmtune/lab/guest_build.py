@@ -9,11 +9,13 @@ from vmtune.lab.programs import require_programs, run
 SOURCE = Path(__file__).parent / "guest"
 
 
-def build_guest(out_dir: Path) -> Path:
+def build_guest(out_dir: Path, lock: int | None = None) -> Path:
     """Build the guest into ``out_dir`` and return the path of its ELF file.
 
     Only what is older than its source is built again.
 
+    :param lock: a descriptor that the compiler holds open until it ends, also when we are killed:
+        who waits for it finds nobody writing to *out_dir*.
     :raise LabError: make or gcc is missing, or the build failed.
     """
     require_programs("make", "gcc", "ld")
@@ -23,5 +25,6 @@ def build_guest(out_dir: Path) -> Path:
         ["make", "--silent", "--directory", str(SOURCE), f"BUILD={build}"],
         doing="build the guest",
         timeout_s=120,
+        keeps=lock,
     )
     return build / "guest.elf"

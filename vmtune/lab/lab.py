@@ -222,7 +222,7 @@ def _build(settings: LabSettings, marker: Marker, lock: int) -> None:
         prepare_host(host, hosts)
         recall(host, settings)
     with ThreadPoolExecutor(3) as pool:
-        guest = pool.submit(build_guest, folder / "guest")
+        guest = pool.submit(build_guest, folder / "guest", lock)
         starts = [pool.submit(_start, host, settings) for host in hosts]
         for start in starts:
             start.result()

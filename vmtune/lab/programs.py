@@ -13,6 +13,7 @@ from vmtune.errors import LabError, Problem
 BOOTSTRAP = Path(__file__).parent / "bootstrap.sh"
 _PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin", "/usr/bin", "/bin"))
 _PACKAGES = {
+    "curl": "curl",
     "ip": "iproute2",
     "unshare": "util-linux",
     "mount": "mount",

@@ -14,7 +14,7 @@ from vmtune.model.tunables.packs.pack import Pack, read_toml
 from vmtune.model.tunables.registry import TunableRegistry
 
 _FOLDER = Path(__file__).parent
-_MOST_BYTES = 4 << 20
+_MAX_BYTES = 4 << 20
 
 
 def shipped() -> dict[str, Path]:
@@ -28,9 +28,9 @@ def read_file(path: Path) -> Pack:
     :raise InvalidInput: it cannot be read or accepted; each problem says where.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise InvalidInput(
-                f"{path} has more than {_MOST_BYTES:,} bytes",
+                f"{path} has more than {_MAX_BYTES:,} bytes",
                 field="pack",
                 code="too_long",
                 remedy="split it",

@@ -108,7 +108,7 @@ _ROWS = (
     _what("rw", "I/O", "read", "write", "rw", "randread", "randwrite", "randrw"),
     _what("coroutine_pool", "Coroutine pool", "limited", "per_thread", "global_batches"),
     _what("phase", "Phase", "before", "during", "after"),
-    _what("srcu", "SRCU grace periods", "5.18", "5.19-rc1", "mended"),
+    _what("srcu", "SRCU grace periods", "5.18", "5.19-rc1", "fixed"),
     _scale("vcpus", "vCPUs"),
     _scale("memory_bytes", "VM memory", Unit.BYTES),
     _scale("region_bytes", "Memory written", Unit.BYTES),

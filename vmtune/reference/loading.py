@@ -1,4 +1,8 @@
-"""Reads the published tables: strictly, so that no figure goes astray."""
+"""Reads the published tables: strictly, so that no figure is lost.
+
+Read by hand and not by field types: a figure is kept as it was printed, as a decimal number with
+its unit, and tables and arms refer to each other.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +30,8 @@ from vmtune.reference.tables import (
     Table,
 )
 
-_MOST_TEXT = 500
-_MOST_ROWS = 1000
+_MAX_TEXT = 500
+_MAX_ROWS = 1000
 _LARGEST = 1e15
 
 
@@ -141,18 +145,18 @@ def _check_names(reader: Reader, read: Reference) -> None:
 
 
 def _text(reader: Reader, raw: object, field: str) -> str:
-    text = reader.text(raw, field, _MOST_TEXT)
+    text = reader.text(raw, field, _MAX_TEXT)
     if not text.strip():
         reader.refuse(field, "missing", f"{field} is missing", f"give {field}")
     return text
 
 
 def _texts(reader: Reader, raw: object, field: str) -> tuple[str, ...]:
-    return reader.sequence(raw, field, lambda each, where: _text(reader, each, where), _MOST_ROWS)
+    return reader.sequence(raw, field, lambda each, where: _text(reader, each, where), _MAX_ROWS)
 
 
 def _optional(reader: Reader, parts: Mapping[str, object], name: str, where: str) -> str:
-    return reader.text(parts.get(name, ""), join(where, name), _MOST_TEXT)
+    return reader.text(parts.get(name, ""), join(where, name), _MAX_TEXT)
 
 
 def _source(reader: Reader, raw: object) -> Source:
@@ -220,7 +224,7 @@ def _table(reader: Reader, name: str, raw: object, where: str) -> Table:
             parts.get("rows", []),
             f"{where}.rows",
             lambda each, field: _row(reader, each, field),
-            _MOST_ROWS,
+            _MAX_ROWS,
         ),
         note=_optional(reader, parts, "note", where),
     )

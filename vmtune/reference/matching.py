@@ -128,7 +128,7 @@ class Standing:
         return f"{self.agreement.value}; own ratio {own}, published ratio {self.published.text}"
 
 
-def cell_beside(
+def match_cell(
     of: Reference, table: Table, own: Facts, scale: Scale = _AS_LARGE
 ) -> Match | NoMatch:
     """The published figure that matches an own measurement.
@@ -164,12 +164,12 @@ def effects(of: Reference, table: Table) -> Iterator[PublishedEffect]:
             yield PublishedEffect(base, of.facts_of(row), each.base, row, each.ratio)
 
 
-def effect_beside(
+def match_effect(
     of: Reference, table: Table, base: Facts, arm: Facts, scale: Scale = _AS_LARGE
 ) -> EffectMatch | NoMatch:
     """The published effect that matches an own one, of *arm* against *base*.
 
-    :param scale: as for :func:`cell_beside`.
+    :param scale: as for :func:`match_cell`.
     """
     candidates: list[tuple[int, float, EffectMatch]] = []
     reasons: list[str] = []
@@ -182,10 +182,10 @@ def effect_beside(
             _apart(published.base, base, scale),
             _apart(published.arm, arm, scale),
         )
-        told = dict.fromkeys(
+        differences = dict.fromkeys(
             (*_differences(published.base, base), *_differences(published.arm, arm))
         )
-        match = EffectMatch(published, tuple(told), distance + further)
+        match = EffectMatch(published, tuple(differences), distance + further)
         candidates.append((unknown + more, distance + further, match))
     if not candidates:
         return NoMatch(_most_frequent(reasons))

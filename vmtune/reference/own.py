@@ -19,7 +19,7 @@ from vmtune.model.versions import Version
 from vmtune.reference.facts import FACTS, Facts, FactValue
 
 _SRCU = {
-    SrcuState.BEFORE: "5.18", SrcuState.AFFECTED: "5.19-rc1", SrcuState.MENDED: "mended",
+    SrcuState.BEFORE: "5.18", SrcuState.AFFECTED: "5.19-rc1", SrcuState.FIXED: "fixed",
 }  # fmt: skip
 
 

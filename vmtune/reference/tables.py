@@ -68,7 +68,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """Place, date and key in one line."""
+        """Testbed, date and key in one line."""
         return ", ".join(part for part in (self.place, self.date, self.key) if part)
 
 

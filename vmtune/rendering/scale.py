@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 _STEPS = (1, 2, 2.5, 5, 10)
-_MOST_DECADES = 12
-_MOST_LOGARITHMIC = 7
+_MAX_DECADES = 12
+_MAX_LOGARITHMIC = 7
 _DECADE = 10.0
 
 
@@ -27,7 +27,7 @@ def decades(low: float, high: float) -> list[float]:
     """Round figures on a logarithmic axis: powers of ten, and where those are few, 2 and 5 of
     each as well."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    powers = [10.0**power for power in range(first, min(last, first + _MOST_DECADES) + 1)]
+    powers = [10.0**power for power in range(first, min(last, first + _MAX_DECADES) + 1)]
     found = [power for power in powers if low <= power <= high]
     if len(found) > 2:
         return found
@@ -69,5 +69,5 @@ class Scale:
         """About *count* figures along it that are round in *unit*."""
         if self.logarithmic and self.high > _DECADE * self.low:
             found = decades(self.low, self.high)
-            return found[:: math.ceil(len(found) / _MOST_LOGARITHMIC)]
+            return found[:: math.ceil(len(found) / _MAX_LOGARITHMIC)]
         return ticks(self.low, self.high, count, unit)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
-from vmtune.errors import InvalidInput, NotFound, Problem
+from vmtune.errors import InvalidInput, NotFound, Problem, VmtuneError
 from vmtune.model.access.scopes import EVERYTHING, Reach
-from vmtune.model.host.facts import Reading, VmFacts, VmState
+from vmtune.model.host.facts import Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.controller_record import ReaperRound
 from vmtune.model.migration.record import Migration, MigrationState, Sample
@@ -22,11 +22,14 @@ from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import Route, Side, Tunable
 from vmtune.reference.loading import references
 from vmtune.reference.tables import Reference
+from vmtune.services.coalescing import Coalescer
 from vmtune.services.hosts.hosts import HostService, SeenVm
 from vmtune.storage import Page, Store, head_revision
 from vmtune.storage.paging import make_cursor, page, read_cursor
 
 _T = TypeVar("_T")
+_MAX_READS = 20
+"""Of the VMs as last seen for one page, where many of them are gone."""
 _ALL_HOSTS = 200
 _LARGE_FLEET_VMS = 2000
 """With more, to ask every host for each page would take longer than anybody waits."""
@@ -77,6 +80,7 @@ class Queries:
         self._hosts = hosts
         self._tunables = tunables
         self._schema = head_revision()
+        self._writable = Coalescer[Sequence[Problem]](0.1, 1.0)
 
     @property
     def schema_revision(self) -> str:
@@ -100,6 +104,18 @@ class Queries:
     async def hosts(self, after: str | None, limit: int, reach: Reach = EVERYTHING) -> Page[Host]:
         """Hosts in the order of their names."""
         return await asyncio.to_thread(self._store.hosts.list, after, limit, reach)
+
+    async def why_not_writable(self) -> Sequence[Problem]:
+        """Why the database cannot be written; empty where it can. Equal requests are coalesced."""
+
+        async def look() -> Sequence[Problem]:
+            try:
+                await asyncio.to_thread(self._store.check_writable)
+            except VmtuneError as error:
+                return error.problems
+            return ()
+
+        return await self._writable.run("writable", look)
 
     async def host_count(self) -> int:
         """How many hosts there are."""
@@ -129,7 +145,7 @@ class Queries:
         may_be_large = wanted.host is None and wanted.state is None
         tunings = await asyncio.to_thread(self._tunings, may_be_large)
         if tunings is None:
-            return await self._of_a_large_fleet(wanted, after, limit, reach)
+            return await self._of_many_hosts(wanted, after, limit, reach)
         listing = await self._hosts.list_vms(wanted.host, reach.hosts)
         found = [vm for vm in listing.vms if wanted.lets(vm) and reach.has_vm(vm.host, vm.labels)]
 
@@ -151,24 +167,34 @@ class Queries:
             return None
         return self._store.tunings.all()
 
-    async def _of_a_large_fleet(
+    async def _of_many_hosts(
         self, wanted: VmFilter, after: str | None, limit: int, reach: Reach
     ) -> VmPage:
-        known, counts = await asyncio.to_thread(
-            self._store.known_vms.page, "live_vms", after, limit,
-            name=wanted.name, labels=wanted.labels, tuning=wanted.tuning, reach=reach,
-        )  # fmt: skip
-        names = sorted({vm.host for vm in known.items})
-        there, problems = await self._hosts.ask_each(names)
-        seen = [
-            SeenVm(vm.host, there[vm.host][vm.uuid], vm.labels)
-            for vm in known.items
-            if vm.uuid in there.get(vm.host, {})
-        ]
+        seen: list[SeenVm] = []
+        there: dict[str, Mapping[UUID, VmSummary]] = {}
+        problems: list[Problem] = []
+        for _ in range(_MAX_READS):
+            known, counts = await asyncio.to_thread(
+                self._store.known_vms.page, "live_vms", after, limit - len(seen),
+                name=wanted.name, labels=wanted.labels, tuning=wanted.tuning, reach=reach,
+            )  # fmt: skip
+            unasked = sorted({vm.host for vm in known.items} - there.keys())
+            answered, silent = await self._hosts.ask_each(unasked)
+            there |= {name: answered.get(name, {}) for name in unasked}
+            problems += silent
+            seen += (
+                SeenVm(vm.host, there[vm.host][vm.uuid], vm.labels)
+                for vm in known.items
+                if vm.uuid in there[vm.host]
+            )
+            after = known.next
+            # VMs that are gone must not make pages empty; those of silent hosts may.
+            if after is None or len(seen) >= limit or problems:
+                break
         uuids = [vm.summary.uuid for vm in seen]
         tunings = await asyncio.gather(*(self.tuning(uuid) for uuid in uuids))
         found = {uuid: tuning for uuid, tuning in zip(uuids, tunings, strict=True) if tuning}
-        return VmPage(Page(tuple(seen), known.next), tuple(problems), found, counts)
+        return VmPage(Page(tuple(seen), after), tuple(problems), found, counts)
 
     async def tuning(self, vm: UUID) -> Tuning | None:
         """A VM's tuning state as last seen; None if unknown."""
@@ -264,8 +290,14 @@ class Queries:
 
     async def migrations_running(self) -> int:
         """How many migrations have not ended."""
-        counts = await asyncio.to_thread(self._store.migrations.counts)
-        return sum(count for state, count in counts.items() if not state.ended)
+        return sum(count for state, count in (await self._counts()).items() if not state.ended)
+
+    async def migrations_postcopy_paused(self) -> int:
+        """Of how many the guest's memory is on two hosts that do not reach each other."""
+        return (await self._counts())[MigrationState.POSTCOPY_PAUSED]
+
+    async def _counts(self) -> Mapping[MigrationState, int]:
+        return await asyncio.to_thread(self._store.migrations.counts)
 
     async def samples(
         self, migration: UUID, after: str | None, limit: int, later_than_ms: int = -1

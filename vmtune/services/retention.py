@@ -13,7 +13,7 @@ import structlog
 
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import SERVICE
-from vmtune.model.retention import Keeping
+from vmtune.model.retention import RetentionSettings
 from vmtune.storage import Store
 from vmtune.storage.repositories.retention import Old
 
@@ -70,30 +70,32 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def expired(store: Store, keeping: Keeping, now: Callable[[], datetime] = utc_now) -> Expired:
+def expired(
+    store: Store, retention: RetentionSettings, now: Callable[[], datetime] = utc_now
+) -> Expired:
     """What retention would delete now. Changes nothing. Blocks its thread."""
-    until = keeping.until(now())
-    thin, drop = store.keeping.old_samples(until.thin, until.drop)
-    entries = store.keeping.old_entries(until.audit) if until.audit else 0
+    until = retention.until(now())
+    thin, drop = store.retention.old_samples(until.thin, until.drop)
+    entries = store.retention.old_entries(until.audit) if until.audit else 0
     return Expired(thin, drop, entries)
 
 
 def prune(
-    store: Store, keeping: Keeping, act: Act, now: Callable[[], datetime] = utc_now
+    store: Store, retention: RetentionSettings, act: Act, now: Callable[[], datetime] = utc_now
 ) -> Iterator[Pruned]:
     """Thin and delete what is old, a short transaction at a time; yields what each one did.
     Blocks its thread. May be stopped after any of them, and repeated at any time.
 
     :param act: who deletes entries of the audit log.
     """
-    until = keeping.until(now())
-    kept = store.keeping
+    until = retention.until(now())
+    kept = store.retention
     if until.drop is not None:  # first: what goes need not be thinned
         for number in _each(partial(kept.to_drop, until.drop, _PAGE)):
             yield Pruned(dropped=1, dropped_samples=kept.drop(number))
     if until.thin is not None:
         for number in _each(partial(kept.to_thin, until.thin, _PAGE)):
-            gone = kept.thin(number, keeping.samples_thinned_s)
+            gone = kept.thin(number, retention.samples_thinned_s)
             yield Pruned(thinned=1, thinned_samples=gone)
     if until.audit is not None:
         kept.cut_audit(until.audit, act)
@@ -116,13 +118,13 @@ class RetentionService:
     def __init__(
         self,
         store: Store,
-        keeping: Keeping,
+        retention: RetentionSettings,
         *,
         now: Callable[[], datetime] = utc_now,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._keeping = keeping
+        self._retention = retention
         self._now = now
         self._clock = clock
         self._asked_s = -_ASK_EVERY_S
@@ -135,11 +137,11 @@ class RetentionService:
             if self._clock() - self._asked_s < _ASK_EVERY_S:
                 return
             self._asked_s = self._clock()
-            begin = self._store.keeping.begin_task
+            begin = self._store.retention.begin_task
             if not await asyncio.to_thread(begin, TASK, _EVERY_S):
                 return
             act = Act(SERVICE, "", "retention")
-            self._work, self._done = prune(self._store, self._keeping, act, self._now), Pruned()
+            self._work, self._done = prune(self._store, self._retention, act, self._now), Pruned()
         work, self._work = self._work, None  # after a failure, it is repeated in an hour
         if await asyncio.to_thread(self._continue, work):
             self._work = work

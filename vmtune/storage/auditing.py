@@ -17,7 +17,7 @@ from uuid import UUID
 from sqlalchemy import Table, event, inspect, select
 from sqlalchemy.orm import Session, UOWTransaction
 
-from vmtune.model.access.audit import FIRST, MOST_REASON, Act, Change, Entry, Outcome
+from vmtune.model.access.audit import FIRST, MAX_REASON, Act, Change, Entry, Outcome
 from vmtune.model.access.scopes import SERVICE
 from vmtune.storage.columns import storable
 from vmtune.storage.mapping import Mapper, stored_identity
@@ -35,6 +35,7 @@ from vmtune.storage.tables.core import (
     VmRow,
 )
 from vmtune.storage.tables.evacuations import EvacuationRow
+from vmtune.storage.tables.trends import FoundChangeRow, ScheduleRow
 
 ACT: ContextVar[Act | None] = ContextVar("vmtune_act", default=None)
 """The present action and its actor; None for the service's own work."""
@@ -44,7 +45,8 @@ _INSERT = _TABLE.insert()
 _NEWEST = select(_TABLE.c.number, _TABLE.c.hash).order_by(_TABLE.c.number.desc()).limit(1)
 ENTRIES = Mapper(Entry, AuditRow, actor=stored_identity("actor"))
 _KEY = "vmtune_changes"
-_MOST_TEXT = 300
+_MAX_TEXT = 300
+_MAX_CODES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +54,25 @@ class Audited:
     """What the log shows of a table.
 
     :param key: a row's key, for people to read.
-    :param told: the columns that are logged; never secrets, nor what changes by itself.
+    :param audited_columns: the columns that are logged; never secrets, nor what changes by itself.
     """
 
     what: str
     key: Callable[[Any], object]  # any: a row
-    told: str
+    audited_columns: str
 
     @property
     def columns(self) -> list[str]:
-        """The names in *told*."""
-        return self.told.split()
+        """The names in *audited_columns*."""
+        return self.audited_columns.split()
 
 
 AUDITED: Mapping[type[Base], Audited] = {
-    HostRow: Audited("host", lambda r: r.name, "uri peer_uri migration_address owner"),
+    HostRow: Audited(
+        "host",
+        lambda r: r.name,
+        "uri peer_uri migration_address owner migrate_uri listen_address disks_uri",
+    ),
     VmRow: Audited("labels", lambda r: r.uuid, "labels"),
     ProfileRow: Audited("profile", lambda r: r.name, "description current deleted_at"),
     RevisionRow: Audited("revision", lambda r: f"{r.profile} {r.number}", "values steps note"),
@@ -92,6 +98,8 @@ AUDITED: Mapping[type[Base], Audited] = {
         "host destinations order priority max_outgoing stop_after_failures profile state reason",
     ),
     CampaignRow: Audited("campaign", lambda r: r.id, "name campaign host state"),
+    FoundChangeRow: Audited("change", lambda r: r.id, "scenario metric since triage note"),
+    ScheduleRow: Audited("schedule", lambda r: r.name, "document every_s host"),
     TokenRow: Audited(
         "token",
         lambda r: r.id,
@@ -135,14 +143,14 @@ class AuditedSession(Session):
 
 @event.listens_for(AuditedSession, "after_flush")
 def _remember(session: AuditedSession, _: UOWTransaction) -> None:
-    for rows, tell in (
+    for rows, describe in (
         (session.new, _made),
         (session.dirty, _altered),
         (session.deleted, _gone),
     ):
         for row in rows:
             audited = AUDITED.get(type(row))
-            change = tell(row, audited) if audited else None
+            change = describe(row, audited) if audited else None
             if change is not None:
                 _add(session.changes, change)
 
@@ -239,9 +247,9 @@ def append(
         _text(subject),
         outcome,
         status,
-        storable(act.reason[:MOST_REASON]),
+        storable(act.reason[:MAX_REASON]),
         act.request,
-        codes,
+        tuple(dict.fromkeys(codes))[:_MAX_CODES],
         changes,
     )
     entry = replace(entry, hash=entry.hash_after(previous))
@@ -254,4 +262,4 @@ def append(
 
 
 def _text(text: str) -> str:
-    return storable(text[:_MOST_TEXT])
+    return storable(text[:_MAX_TEXT])

@@ -45,6 +45,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from vmtune.errors import TakenOver
 from vmtune.storage.auditing import AuditedSession, note_changes
 from vmtune.storage.failures import locked, translated
+from vmtune.storage.tables.core import VERSION_TABLE
 
 _PRIVATE = 0o600
 WRITERS_LOCK = 0x766D74756E65  # "vmtune": the key of PostgreSQL's advisory lock
@@ -149,6 +150,11 @@ def _begin_on_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN" if mode is None else "BEGIN IMMEDIATE")
 
 
+def _close_returned(_connection: object, record: ConnectionPoolEntry) -> None:
+    """Of a disposed pool, which would keep it open."""
+    record.invalidate()
+
+
 def make_private(url: URL) -> None:
     """Create the SQLite file if it is missing, and let only its owner read it.
 
@@ -190,6 +196,9 @@ def _check(session: Session, lease: Lease) -> None:
         )
 
 
+_WRITE_REVISION = f"UPDATE {VERSION_TABLE} SET version_num = version_num"  # noqa: S608 - a constant
+
+
 class Database:
     """Short transactions on one database. Safe to use from any thread."""
 
@@ -209,9 +218,13 @@ class Database:
             self._alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         # SQLite's own waiting polls, and is not fair; this wakes the next at once.
         self._turn = threading.Lock()
+        self._counting = threading.Lock()
+        self.commits = 0
+        """How many transactions of this process have written, or may have."""
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; one that a thread still uses, when that gives it back."""
+        event.listen(self._engine, "checkin", _close_returned)
         self._engine.dispose()
 
     @property
@@ -243,6 +256,7 @@ class Database:
         """
         engine = self._engine.execution_options(**{_MODE: _DURABLE if durable else _RELAXED})
         with (
+            self._counted(),
             translated(self.url),
             self._turns(),
             AuditedSession(engine) as session,
@@ -259,11 +273,34 @@ class Database:
             yield session
             note_changes(session, self.now)
 
+    def check_writable(self) -> None:
+        """Write what is there already.
+
+        :raise SetupError: it is locked, full, read-only or gone.
+        :raise TakenOver: see :class:`Lease`.
+        """
+        with self.write(durable=False) as session:
+            session.execute(text(_WRITE_REVISION))
+
     @contextlib.contextmanager
     def quick(self) -> Iterator[Session]:
         """A session for one statement without audited changes, concurrent with other writers."""
-        with translated(self.url), Session(self._alone) as session, session.begin():
+        with (
+            self._counted(),
+            translated(self.url),
+            Session(self._alone) as session,
+            session.begin(),
+        ):
             yield session
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count a transaction once it has ended: also one that failed, for it may be committed."""
+        try:
+            yield
+        finally:
+            with self._counting:
+                self.commits += 1
 
     @contextlib.contextmanager
     def _turns(self) -> Iterator[None]:

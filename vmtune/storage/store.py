@@ -9,6 +9,7 @@ from typing import Self
 from uuid import UUID
 
 from vmtune.storage import consistency
+from vmtune.storage.changes import Changes
 from vmtune.storage.database import Database, Lease, make_private, utc_now
 from vmtune.storage.failures import masked, parse_url, translated
 from vmtune.storage.repositories.applications import ApplicationRepository
@@ -25,9 +26,10 @@ from vmtune.storage.repositories.known_vms import KnownVms
 from vmtune.storage.repositories.migration_queue import SlotRepository
 from vmtune.storage.repositories.migrations import MigrationRepository
 from vmtune.storage.repositories.profiles import ProfileRepository
-from vmtune.storage.repositories.retention import KeepingRepository
+from vmtune.storage.repositories.retention import RetentionRepository
 from vmtune.storage.repositories.runs import RunRepository
 from vmtune.storage.repositories.tokens import TokenRepository
+from vmtune.storage.repositories.trends import FoundChangeRepository, ScheduleRepository
 from vmtune.storage.repositories.tuning_states import TuningRepository
 from vmtune.storage.upgrades import check_revision, known_revisions, revision_of
 
@@ -55,13 +57,16 @@ class Store:
         self.evacuations = EvacuationRepository(database)
         self.runs = RunRepository(database)
         self.campaigns = CampaignRepository(database)
-        self.fleet = ServiceRepository(database)
+        self.found_changes = FoundChangeRepository(database)
+        self.schedules = ScheduleRepository(database)
+        self.services = ServiceRepository(database)
         self.drift_scans = DriftScanRepository(database)
-        self.keeping = KeepingRepository(database)
+        self.retention = RetentionRepository(database)
         self.events = EventRepository(database)
         self.tokens = TokenRepository(database)
         self.audit = AuditRepository(database)
         self.tallies = Tallies(database)
+        self.changes = Changes(database)
 
     @classmethod
     def open(cls, url: str, *, wait_s: float = 5.0, now: Callable[[], datetime] = utc_now) -> Store:
@@ -94,6 +99,10 @@ class Store:
         """In whose name is written; None where one service uses the database."""
         return self._database.lease
 
+    def check_writable(self) -> None:
+        """:raise VmtuneError: why nothing can be written."""
+        self._database.check_writable()
+
     def broken(self, most: int) -> list[tuple[str, str]]:
         """Violations of consistency: code and message; of each code the first *most*."""
         return consistency.broken(self._database, most)
@@ -107,6 +116,7 @@ class Store:
 
     def close(self) -> None:
         """Close all connections. The store cannot be used afterwards."""
+        self.changes.close()
         self._database.close()
 
     def __enter__(self) -> Self:

@@ -8,6 +8,7 @@ from fastapi import Body, Path, Query, Response
 
 from vmtune.api.auth.reach import EVERYWHERE
 from vmtune.api.auth.security import BENCH, READ, Who
+from vmtune.api.http.bodies import LARGE_BODY
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services, Whole
 from vmtune.api.routes.router import Router
@@ -62,7 +63,7 @@ async def list_campaigns(
     "",
     status_code=202,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
-    dependencies=[BENCH],
+    dependencies=[BENCH, LARGE_BODY],
 )
 async def start_campaign(on: Services, who: Who, body: Plan, response: Response) -> CampaignDetail:
     """Start a campaign: its runs are executed one after the other, in randomised blocks, and
@@ -74,11 +75,15 @@ async def start_campaign(on: Services, who: Who, body: Plan, response: Response)
     return CampaignDetail.of_status(status)
 
 
-@router.post("/forecast", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[READ])
+@router.post(
+    "/forecast",
+    responses=problems(*WITH_BODY, *ASKS_A_HOST),
+    dependencies=[READ, LARGE_BODY],
+)
 async def forecast_campaign(on: Services, who: Who, body: Plan) -> CampaignForecast:
     """Forecast the detectable difference and the duration of a campaign, without starting it."""
     check_may_load(who, body)
-    return CampaignForecast.of_parts(*await on.campaigns.foresee(body))
+    return CampaignForecast.of_parts(*await on.campaigns.forecast_of(body))
 
 
 @router.get("/{campaign}", responses=problems(404), dependencies=[READ])

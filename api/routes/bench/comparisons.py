@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 from fastapi import Depends, Query, Response
-from fastapi.responses import JSONResponse
 
 from vmtune.api.auth.reach import EVERYWHERE
 from vmtune.api.auth.security import READ
@@ -14,9 +12,9 @@ from vmtune.api.responses import problems, saved_as
 from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.bench.comparisons import ComparisonView, HistoryView
-from vmtune.bench.report.report import to_document
 from vmtune.bench.services.comparisons.comparisons import Asked
-from vmtune.bench.services.comparisons.files import ReportFormat, report_file
+from vmtune.bench.services.comparisons.files import ReportFormat
+from vmtune.bench.services.comparisons.work import comparison_file, comparison_json
 
 router = Router(tags=["comparisons"], dependencies=[EVERYWHERE])
 
@@ -41,9 +39,7 @@ async def asked(
     ] = "",
     metric: Annotated[
         list[str],
-        Query(
-            description="Only these metrics; without a campaign the first is the primary metric."
-        ),
+        Query(description="Only these metrics; without a campaign the first is shown first."),
     ] = [],  # noqa: B006 - FastAPI copies it
     margin_percent: Annotated[
         float | None,
@@ -51,7 +47,7 @@ async def asked(
             description="Smaller differences are equivalent; default: the campaign's margin, or 5."
         ),
     ] = None,
-    meant: Annotated[
+    expected: Annotated[
         list[str],
         Query(
             description="Expected differences of the environments, as a path such as "
@@ -73,7 +69,7 @@ async def asked(
         campaign=campaign,
         metrics=tuple(metric),
         margin_percent=margin_percent,
-        meant=tuple("" if each == "all" else each for each in meant),
+        expected=tuple("" if each == "all" else each for each in expected),
         reference=reference,
     )
 
@@ -90,7 +86,8 @@ Wanted = Annotated[Asked, Depends(asked)]
 async def get_comparison(on: Services, wanted: Wanted) -> Response:
     """Compare B to A: effects with confidence intervals, verdicts, differences of the
     environments, and all values they are computed from."""
-    return JSONResponse(to_document(await on.comparisons.compare(wanted)))
+    content = await on.heavy.run(comparison_json, wanted)
+    return Response(content, media_type="application/json")
 
 
 class _File(Response):
@@ -111,8 +108,7 @@ async def get_comparison_report(
     ] = ReportFormat.HTML,
 ) -> Response:
     """The comparison as a file: a self-contained HTML page, Markdown, or the values as CSV."""
-    report = await on.comparisons.compare(wanted)
-    file = await asyncio.to_thread(report_file, report, format)
+    file = await on.heavy.run(comparison_file, wanted, format)
     headers = saved_as(file.name, "inline")
     if format is ReportFormat.HTML:
         headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"

@@ -8,24 +8,13 @@ from typing import Annotated
 from fastapi import Header, Path, Query, Response
 
 from vmtune.api.auth.security import READ
-from vmtune.api.responses import Responses, problems
+from vmtune.api.responses import KEPT, problems
 from vmtune.api.routes.common import After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.bench.reference import ReferencePage, ReferenceSummary, ReferenceView
 from vmtune.reference.loading import reference, table_of
 
 router = Router(prefix="/reference", tags=["reference"])
-
-_ETAG = {
-    "ETag": {
-        "description": "Version of this content, for If-None-Match.",
-        "schema": {"type": "string"},
-    }
-}
-_CACHED: Responses = {
-    200: {"headers": _ETAG},
-    304: {"description": "The content has the version of If-None-Match.", "headers": _ETAG},
-}
 
 
 @router.get("", responses=problems(), dependencies=[READ])
@@ -38,7 +27,7 @@ async def list_references(on: Services, limit: Limit = 50, after: After = None) 
 @router.get(
     "/{id}",
     response_model=ReferenceView,
-    responses=problems(404) | _CACHED,
+    responses=problems(404) | KEPT,
     dependencies=[READ],
 )
 async def get_reference(

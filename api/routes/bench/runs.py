@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import Body, Query, Response
+from fastapi import HTTPException, Query, Request, Response
+from starlette.requests import ClientDisconnect
 
 from vmtune.api.auth.reach import EVERYWHERE
 from vmtune.api.auth.security import BENCH, READ, Who
+from vmtune.api.http.bodies import LARGE_BODY
 from vmtune.api.responses import (
     ASKS_A_HOST,
     LOCATION,
@@ -42,7 +44,7 @@ from vmtune.api.schemas.migrations import samples_json
 from vmtune.api.wiring.loads import check_may_load
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.runs.series import Series
-from vmtune.bench.services.runs.files import MEDIA_TYPES, FileFormat, exported, plotted
+from vmtune.bench.services.runs.files import MEDIA_TYPES, FileFormat, exported_run, plotted_run
 from vmtune.bench.services.runs.runs import QueuedRun, RunRequest
 from vmtune.documents.dataclass_json import to_json
 from vmtune.storage.repositories.run_rows import RunFilter
@@ -94,7 +96,7 @@ async def start_run(on: Services, who: Who, body: RunCreate, response: Response)
         profile=body.profile,
         revision=body.revision,
         values=body.values,
-        place=body.place,
+        testbed=body.testbed,
         qemu=body.qemu,
         kvm=body.kvm,
         overrides=tuple(body.overrides),
@@ -108,19 +110,37 @@ async def start_run(on: Services, who: Who, body: RunCreate, response: Response)
     "/runs/import",
     status_code=201,
     responses=problems(*WITH_BODY, 409) | with_headers(201, LOCATION),
-    dependencies=[BENCH],
+    dependencies=[BENCH, LARGE_BODY],
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "additionalProperties": True,
+                        "description": "Format of the file.",
+                        "title": "Document",
+                    }
+                }
+            },
+        }
+    },
 )
 async def import_run(
     on: Services,
-    document: Annotated[dict[str, Any], Body(description="Format of the file.")],
+    request: Request,
     response: Response,
     name: Annotated[
         str, Query(max_length=200, description="Name of the file; stored with the run.")
     ] = "",
 ) -> RunView:
     """Import an exported run, or a report of QEMU's guestperf. A run that exists already is
-    refused: it would count twice."""
-    run = await on.runs.take_over(document, name)
+    refused: it would count twice. One file is read at a time."""
+    try:
+        run = await on.runs.take_over(request.stream(), name)
+    except ClientDisconnect:  # nobody waits for the answer
+        raise HTTPException(400) from None
     response.headers["Location"] = f"{PREFIX}/runs/{run.id}"
     return RunView.of(QueuedRun(run))
 
@@ -218,7 +238,7 @@ class _Html(Response):
 )
 async def plot_run(on: Services, run: UUID) -> Response:
     """Plots of an ended run, as a self-contained HTML page."""
-    page = await plotted(await on.runs.whole(run))
+    page = await on.heavy.run(plotted_run, run)
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return _Html(page, headers={"Content-Security-Policy": policy})
 
@@ -241,7 +261,7 @@ async def export_run(
     ] = FileFormat.JSON,
 ) -> Response:
     """Export an ended run as a file."""
-    file = await exported(await on.runs.whole(run), format)
+    file = await on.heavy.run(exported_run, run, format)
     return Response(file.content, media_type=file.media_type, headers=saved_as(file.name))
 
 

@@ -23,13 +23,13 @@ from vmtune.api.schemas.bench.scenarios import (
 )
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS
-from vmtune.bench.model.runs.run import Place
+from vmtune.bench.model.runs.run import Testbed
 from vmtune.bench.services.campaigns.campaigns import KNOWN
 from vmtune.errors import NotFound
 from vmtune.services.queries import part_in_order
 
 router = Router(tags=["scenarios"])
-Where = Annotated[Place, Query(description="Where the run takes place.")]
+Where = Annotated[Testbed, Query(description="Where the run takes place.")]
 Qemu = Annotated[str, Query(description="Name of a QEMU, see GET /qemus.")]
 Kvm = Annotated[bool | None, Query(description="Null: use KVM if available.")]
 
@@ -42,14 +42,14 @@ async def list_scenarios(
     ] = [],  # noqa: B006 - FastAPI copies it
     quick: Annotated[bool, Query(description="The quick selection, with small VMs.")] = False,
     kind: Annotated[ScenarioKind | None, Query(description="Only this kind.")] = None,
-    place: Where = Place.DIRECT,
+    testbed: Where = Testbed.DIRECT,
     qemu: Qemu = "",
     kvm: Kvm = None,
     limit: Limit = 200,
     after: After = None,
 ) -> ScenarioPage:
     """Scenarios, and whether they can run on this machine with that QEMU."""
-    found = await on.scenarios.list(tuple(family), quick, place, qemu, kvm, kind)
+    found = await on.scenarios.list(tuple(family), quick, testbed, qemu, kvm, kind)
     page = part_in_order(found, "scenarios", lambda one: one.scenario.name, after, limit)
     return ScenarioPage(items=[ScenarioView.of(one) for one in page.items], next=page.next)
 
@@ -59,12 +59,12 @@ async def get_scenario(
     on: Services,
     family: Name,
     variant: Name,
-    place: Where = Place.DIRECT,
+    testbed: Where = Testbed.DIRECT,
     qemu: Qemu = "",
     kvm: Kvm = None,
 ) -> ScenarioView:
     """One predefined scenario in full; with the suffix `.quick`, its small variant."""
-    return ScenarioView.of(await on.scenarios.get(f"{family}/{variant}", place, qemu, kvm))
+    return ScenarioView.of(await on.scenarios.get(f"{family}/{variant}", testbed, qemu, kvm))
 
 
 @router.get("/measured-scenarios", responses=problems(), dependencies=[EVERYWHERE, READ])

@@ -16,7 +16,7 @@ from vmtune.api.schemas.migrations import SampleView, TotalsView
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.boot_record import BootRecord
-from vmtune.bench.model.runs.run import HostSide, Place, Run, RunState
+from vmtune.bench.model.runs.run import HostSide, Run, RunState, Testbed
 from vmtune.bench.model.runs.series import Head, Series
 from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME, vm_of_setup
@@ -46,7 +46,7 @@ class RunCreate(Model):
         default=None, ge=1, description="Null for the current revision."
     )
     values: RawValues = Field(default={}, description="Override all others; null unsets a tunable.")
-    place: Place = Place.DIRECT
+    testbed: Testbed = Testbed.DIRECT
     qemu: StrictStr = Field(
         default="", max_length=63, description="Name of a QEMU, see GET /qemus; empty for the "
         "installed one."
@@ -110,7 +110,7 @@ class RunView(Model):
         description="Its metrics, see GET /run-metrics; a metric that could not be measured "
         "is missing."
     )
-    place: Place
+    testbed: Testbed
     qemu: str
     vm: RunVmView | None = Field(description="Null if QEMUs were started for the run.")
     host: str
@@ -141,7 +141,7 @@ def _fields(run: Run, ahead: int | None) -> dict[str, Any]:  # any: RunView's
         "values": dict(run.values),
         "texts": texts_of(run.values, BUILT_IN),
         "metrics": in_order(run.metrics),
-        "place": run.place,
+        "testbed": run.testbed,
         "qemu": run.qemu,
         "vm": RunVmView.of(run),
         "host": run.host,

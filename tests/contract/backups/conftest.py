@@ -64,7 +64,7 @@ def databases(new_databases: Callable[[str], Databases]) -> Databases:
     upgrade(url(made))
     with Store.open(url(made), now=lambda: NOW) as store:
         fill(store)
-        store.fleet.stop()
+        store.services.stop()
     in_jobs(made, f"CREATE TABLE workflow_status {JOBS_TABLE}")
     job(made, "ended", "SUCCESS")
     return made

@@ -6,6 +6,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ from tests.support.backed_up import (
 )  # fmt: skip
 from tests.support.fakes import VM
 from vmtune.errors import Conflict
+from vmtune.model.access.scopes import FULL, Identity, Kind, Rights, Scope
+from vmtune.model.access.tokens import Token
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import MigrationState
 from vmtune.services.backup.archive import read
@@ -158,3 +161,28 @@ def test_an_older_one_is_brought_to_this_schema(
     restored = restore(other, tmp_path / "b", ACT)
     assert restored.upgraded[-1] == head_revision() == current_revision(url(other))
     assert "audit_cuts" not in manifest.rows
+
+
+def test_a_token_that_was_revoked_after_the_backup_stays_revoked(
+    databases: Databases, new_databases: Callable[[str], Databases], tmp_path: Path
+) -> None:
+    file = tmp_path / "b.vmtune-backup"
+    root = Identity(Kind.USER, "0", "root", FULL)
+    read_only = Rights(frozenset({Scope.READ}))
+    with Store.open(url(databases)) as store:
+        for name in ("revokedlater", "staysvalid22"):
+            store.tokens.add(Token(name, name, read_only, root, NOW), "hash")
+        expires = datetime.now(UTC) + timedelta(hours=1)
+        store.tokens.sign_in("s1", Identity(Kind.OIDC, "ada", "ada", read_only), "a", expires)
+    backup(databases, file)
+    with Store.open(url(databases)) as store:
+        store.tokens.revoke("revokedlater")
+        store.tokens.sign_out("s1")
+    done = restore(databases, file, ACT, force=True)
+    assert (done.revoked_again, done.knows_revoked) == (1, True)
+    with Store.open(url(databases)) as store:
+        assert store.tokens.get("revokedlater").revoked_at is not None
+        assert store.tokens.get("staysvalid22").revoked_at is None
+        assert store.tokens.session("s1") is None
+    elsewhere = restore(new_databases("elsewhere"), file, ACT)
+    assert not elsewhere.revoked_again

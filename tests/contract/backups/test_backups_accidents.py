@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import URL
 
 from tests.support.backed_up import (
     ACT,
@@ -25,6 +26,7 @@ from tests.support.postgres import (
 )
 from vmtune.errors import SchemaMismatch, SetupError
 from vmtune.services.backup import postgresql as backup_postgresql
+from vmtune.services.backup import sqlite as backup_sqlite
 from vmtune.services.backup.backups import Databases, backup, restore
 from vmtune.services.backup.check import check
 from vmtune.storage import Store, current_revision, upgrade
@@ -87,6 +89,43 @@ def test_a_restore_that_fails_half_way_lets_no_service_start_and_can_be_repeated
         undo = Path(problem.remedy.split("db restore ")[1].split(" ")[0])
         restore(databases, undo, ACT, force=True)
         assert host_names(databases) == ["a", "later"]
+
+
+class _Killed(BaseException):
+    """As kill -9 does: nothing is tidied up by the program."""
+
+
+@pytest.mark.parametrize("there", [True, False, None], ids=["filled", "none", "damaged"])
+def test_a_restore_on_sqlite_that_is_killed_between_its_files_lets_no_service_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool | None
+) -> None:
+    records, jobs = tmp_path / "vmtune.db", tmp_path / "jobs.db"
+    databases = Databases.at(f"sqlite:///{records}", f"sqlite:///{jobs}", tmp_path / "kept")
+    upgrade(url(databases))
+    add_host(databases, "a")
+    jobs.write_bytes(b"")
+    backup(databases, tmp_path / "b")
+    add_host(databases, "later")
+    if not there:
+        records.unlink()
+    if there is None:
+        records.write_bytes(b"SQLite format 3\0" + b"x" * 8000)
+    put = backup_sqlite.put
+
+    def killed(where: URL, copy: Path | None) -> None:
+        put(where, copy)
+        if where == databases.jobs:
+            raise _Killed
+
+    with monkeypatch.context() as broken:
+        broken.setattr(backup_sqlite, "put", killed)
+        with pytest.raises(_Killed):
+            restore(databases, tmp_path / "b", ACT, force=True)
+    assert current_revision(url(databases)) == RESTORING
+    with pytest.raises(SchemaMismatch, match="did not complete"):
+        Store.open(url(databases))
+    restore(databases, tmp_path / "b", ACT)
+    assert host_names(databases) == ["a"]
 
 
 def _fail(*_: object) -> None:

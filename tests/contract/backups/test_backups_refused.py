@@ -25,7 +25,7 @@ from tests.support.postgres import (
     why_no_postgres,
 )
 from vmtune.errors import Conflict, InvalidInput, SchemaMismatch, SetupError, VmtuneError
-from vmtune.jobs.database import hold
+from vmtune.jobs.file_lock import hold
 from vmtune.services.backup import backups
 from vmtune.services.backup import postgresql as backup_postgresql
 from vmtune.services.backup.archive import MANIFEST
@@ -144,7 +144,7 @@ def test_a_service_that_beats_is_seen_although_its_connections_are_not(
         databases = Databases.at(there, there, tmp_path)
         upgrade(there)
         with Store.open(there) as store:
-            store.fleet.join("live", "m", 1, "0")
+            store.services.join("live", "m", 1, "0")
         monkeypatch.setattr(backup_postgresql, "others_connected", lambda *_: 0)
         monkeypatch.setattr(backups, "HEARTBEAT_INTERVAL_S", 1.0)
         stop = threading.Event()
@@ -164,6 +164,30 @@ def test_a_service_that_beats_is_seen_although_its_connections_are_not(
             stop.set()
             thread.join()
         restore(databases, tmp_path / "b", ACT, force=True)  # it only seems to run
+
+
+@ONLY_SQLITE
+@pytest.mark.parametrize("through_a_link", [False, True])
+def test_it_is_refused_while_a_service_has_only_the_records(
+    databases: Databases, tmp_path: Path, through_a_link: bool
+) -> None:
+    """Of a service with a state folder of its own, whose jobs are in another file."""
+    backup(databases, tmp_path / "b")
+    add_host(databases, "later")
+    records = Path(str(databases.records.database))
+    named = tmp_path / "link.db" if through_a_link else records
+    if through_a_link:
+        named.symlink_to(records)
+    lock = hold(named)
+    try:
+        with pytest.raises(SetupError, match="another vmtune service uses it") as refused:
+            restore(databases, tmp_path / "b", ACT, force=True)
+        assert refused.value.problems[0].field == "database"
+    finally:
+        os.close(lock)
+    assert "later" in host_names(databases)
+    restore(databases, tmp_path / "b", ACT, force=True)
+    assert "later" not in host_names(databases)
 
 
 def test_one_of_the_other_kind_of_database_is_refused(databases: Databases, tmp_path: Path) -> None:

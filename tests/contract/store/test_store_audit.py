@@ -89,7 +89,8 @@ def test_what_was_before_is_told(store: Store, host: Host) -> None:
         store.hosts.update("a", uri="qemu+ssh://root@a/system")
         store.hosts.remove("a")
     seen = changes(store)[before:]
-    rest = {"peer_uri": "", "migration_address": "", "owner": ""}
+    network = dict.fromkeys(("migrate_uri", "listen_address", "disks_uri"), "")
+    rest = {"peer_uri": "", "migration_address": "", "owner": "", **network}
     was, now = {"labels": {"tier": "web"}}, {"labels": {"tier": "db"}}
     assert seen[0] == ("labels", str(VM), was, now)
     assert ("profile", "fast", {"current": 1}, {"current": 2}) in seen

@@ -20,7 +20,7 @@ S = CampaignState
 
 def test_a_campaign_is_kept_as_it_was_ordered(store: Store) -> None:
     made = store.campaigns.begin(
-        a_campaign(beside={"reference": "qatzip-compression", "scale": {"region_bytes": 8}}),
+        a_campaign(published={"reference": "qatzip-compression", "scale": {"region_bytes": 8}}),
         FORECAST,
         "here",
     )

@@ -66,6 +66,6 @@ def test_records_and_jobs_are_held_against_each_other(filled: Store) -> None:
     assert (idle, strange) == ([("migration", migration.id)], ["no uuid"])
     unknown = str(uuid4())
     assert filled.unmatched(unfinished | {unknown}) == ([], [unknown])
-    filled.fleet.order(str(migration.id), "migration", "b", "elsewhere")
+    filled.services.order(str(migration.id), "migration", "b", "elsewhere")
     assert filled.unmatched(frozenset({str(run.id)}))[0] == [("migration", migration.id)]
     assert isinstance(VM, UUID)

@@ -65,8 +65,8 @@ def test_a_step_is_noted_before_it_is_done_and_settled_after(store: Store) -> No
     store.migrations.note_step(id, DUE, [Change("downtime_limit_ms", 300)])
     (noted,) = store.migrations.get(id).step_records
     assert noted == DUE
-    unseen = replace(DUE, effect=StepEffect.UNKNOWN)
-    assert store.migrations.note_step(id, unseen).step_records == (unseen,)
+    skipped_checks = replace(DUE, effect=StepEffect.UNKNOWN)
+    assert store.migrations.note_step(id, skipped_checks).step_records == (skipped_checks,)
     done = replace(DUE, effect=StepEffect.DONE)
     store.migrations.note_step(id, done)
     found = store.migrations.get(id)

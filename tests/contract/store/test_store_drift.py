@@ -116,10 +116,10 @@ def test_vms_that_drift_are_listed_with_since_when(store: Store, clock: Clock) -
     of_a = Reach(frozenset({"a"}))
     assert [d.vm.name for d in store.drift_scans.drifts(reach=of_a).items] == ["one"]
     assert store.tunings.note_all([seen(VMS[0], ids[0], GOOD)]) == {VMS[0]: True}
-    mended = store.tunings.get(VMS[0])
-    assert mended is not None
-    assert mended.state is TuningState.TUNED
-    assert mended.since == mended.as_of
+    tuned = store.tunings.get(VMS[0])
+    assert tuned is not None
+    assert tuned.state is TuningState.TUNED
+    assert tuned.since == tuned.as_of
     assert [drift.vm.name for drift in store.drift_scans.drifts().items] == ["three"]
 
 

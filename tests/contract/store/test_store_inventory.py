@@ -46,6 +46,14 @@ def test_update_changes_what_is_given_and_nothing_else(store: Store, host: Host)
     )
 
 
+def test_addresses_of_the_migration_network_change_alone(store: Store, host: Host) -> None:
+    assert store.hosts.get("a").migrate_uri == ""
+    network = {"migrate_uri": "tcp://10.0.0.2", "listen_address": "10.0.0.2"}
+    changed = store.hosts.update("a", network=network)
+    assert changed == host.on_network(network) == store.hosts.get("a")
+    assert store.hosts.update("a", network={"migrate_uri": ""}).listen_address == "10.0.0.2"
+
+
 def test_hosts_are_paged_by_name_in_code_point_order(store: Store, clock: Clock) -> None:
     names = ["a", "a-1", "a.1", "a0", "a_1", "b"]
     for name in reversed(names):
@@ -161,3 +169,13 @@ def test_a_vm_that_arrives_is_where_it_runs_until_it_runs_there(store: Store, cl
     assert (store.vms.get(uuid).host, store.vms.get(other).host) == ("src", "dst")
     store.vms.remember_all("dst", {uuid: "vm"}, clock())
     assert store.vms.get(uuid).host == "dst"
+
+
+def test_a_vm_first_seen_where_it_only_arrives_is_where_another_host_sees_it_run(
+    store: Store, host: Host, clock: Clock
+) -> None:
+    store.hosts.add(Host("b", "qemu:///system", "", "", clock()))
+    earlier, later = clock(), clock()
+    store.vms.remember_all("b", {VM: "guest"}, later, passing={VM})
+    store.vms.remember_all(host.name, {VM: "guest"}, earlier)
+    assert store.vms.get(VM).host == host.name

@@ -43,21 +43,21 @@ def entries(store: Store) -> list[int]:
 def test_old_samples_are_thinned_and_the_record_says_so(store: Store, clock: Clock) -> None:
     record = migrated(store)
     before = store.migrations.samples(record.id)
-    assert store.keeping.to_thin(clock() - DAY, 10) == ()
+    assert store.retention.to_thin(clock() - DAY, 10) == ()
     clock.time += 2 * DAY
-    (number,) = store.keeping.to_thin(clock() - DAY, 10)
-    would_thin, would_drop = store.keeping.old_samples(clock() - DAY, None)
+    (number,) = store.retention.to_thin(clock() - DAY, 10)
+    would_thin, would_drop = store.retention.old_samples(clock() - DAY, None)
     assert (would_thin.migrations, would_thin.samples, would_drop) == (1, 450, Old(0, 0, 0))
     assert would_thin.bytes > 1000
-    gone = store.keeping.thin(number, 10)
+    gone = store.retention.thin(number, 10)
     after = store.migrations.samples(record.id)
     assert after == tuple(thin(before, 10))
     assert gone == len(before) - len(after) > 200
     found = store.migrations.get(record.id)
     assert (found.samples_kept, found.samples_thinned_s) == (SamplesKept.THINNED, 10)
     assert len(store.migrations.rounds(record.id)) == 30
-    assert store.keeping.to_thin(clock() - DAY, 10) == ()
-    assert store.keeping.thin(number, 10) == 0
+    assert store.retention.to_thin(clock() - DAY, 10) == ()
+    assert store.retention.thin(number, 10) == 0
     assert store.migrations.samples(record.id) == after
     assert store.audit.check().broken_at is None
 
@@ -67,13 +67,13 @@ def test_older_ones_are_dropped_with_the_rounds_and_the_record_stays(
 ) -> None:
     records = [migrated(store), migrated(store)]
     clock.time += 2 * DAY
-    numbers = store.keeping.to_drop(clock() - DAY, 10)
-    store.keeping.thin(numbers[0], 10)
-    assert store.keeping.to_drop(clock() - DAY, 10) == numbers
-    assert store.keeping.old_samples(clock() - DAY, clock() - DAY)[0] == Old(0, 0, 0), "once"
-    assert store.keeping.drop(numbers[1]) == 450
-    assert store.keeping.drop(numbers[0]) > 0
-    assert store.keeping.to_drop(clock() - DAY, 10) == ()
+    numbers = store.retention.to_drop(clock() - DAY, 10)
+    store.retention.thin(numbers[0], 10)
+    assert store.retention.to_drop(clock() - DAY, 10) == numbers
+    assert store.retention.old_samples(clock() - DAY, clock() - DAY)[0] == Old(0, 0, 0), "once"
+    assert store.retention.drop(numbers[1]) == 450
+    assert store.retention.drop(numbers[0]) > 0
+    assert store.retention.to_drop(clock() - DAY, 10) == ()
     for record in records:
         found = store.migrations.get(record.id)
         assert found.samples_kept is SamplesKept.DROPPED
@@ -85,8 +85,8 @@ def test_older_ones_are_dropped_with_the_rounds_and_the_record_stays(
 def test_what_has_not_ended_is_left_alone(store: Store, clock: Clock) -> None:
     running = migrated(store, ended=False)
     clock.time += 1000 * DAY
-    assert store.keeping.to_thin(clock(), 10) == store.keeping.to_drop(clock(), 10) == ()
-    for do in (lambda: store.keeping.thin(1, 10), lambda: store.keeping.drop(1)):
+    assert store.retention.to_thin(clock(), 10) == store.retention.to_drop(clock(), 10) == ()
+    for do in (lambda: store.retention.thin(1, 10), lambda: store.retention.drop(1)):
         assert do() == 0
     assert len(store.migrations.samples(running.id)) == 450
 
@@ -104,20 +104,20 @@ def test_what_was_written_to_meanwhile_is_thinned_later(
 
     monkeypatch.setattr(Chunks, "each", written_meanwhile)
     clock.time += 2 * DAY
-    (number,) = store.keeping.to_thin(clock(), 10)
-    assert store.keeping.thin(number, 10) == 0
+    (number,) = store.retention.to_thin(clock(), 10)
+    assert store.retention.thin(number, 10) == 0
     assert len(store.migrations.samples(record.id)) == 451
     assert store.migrations.get(record.id).samples_kept is SamplesKept.WHOLE
 
 
 def test_one_of_several_is_told_that_it_is_time(store: Store, clock: Clock) -> None:
-    assert store.keeping.begin_task("x", 60)
-    assert not store.keeping.begin_task("x", 60)
-    assert store.keeping.begin_task("y", 60)
+    assert store.retention.begin_task("x", 60)
+    assert not store.retention.begin_task("x", 60)
+    assert store.retention.begin_task("y", 60)
     clock.time += timedelta(seconds=60)
-    assert store.keeping.begin_task("x", 60)
+    assert store.retention.begin_task("x", 60)
     clock.time -= DAY
-    assert store.keeping.begin_task("x", 60), "the clock was set back"
+    assert store.retention.begin_task("x", 60), "the clock was set back"
 
 
 def note(store: Store, count: int) -> None:
@@ -129,27 +129,27 @@ def test_old_entries_go_and_those_that_are_left_still_follow(store: Store, clock
     note(store, 7)
     clock.time += 2 * DAY
     note(store, 3)
-    assert store.keeping.old_entries(clock() - DAY) == 7
-    cut = store.keeping.cut_audit(clock() - DAY, ACT)
+    assert store.retention.old_entries(clock() - DAY) == 7
+    cut = store.retention.cut_audit(clock() - DAY, ACT)
     assert cut is not None
     assert cut.number == 7
     assert entries(store) == [*range(1, 12)], "let go, and not dropped yet"
     assert store.audit.check().broken_at is None
-    assert store.keeping.drop_entries() == 7
-    assert store.keeping.drop_entries() == 0
+    assert store.retention.drop_entries() == 7
+    assert store.retention.drop_entries() == 0
     assert entries(store) == [8, 9, 10, 11]
     found = store.audit.check()
     assert (found.entries, found.dropped, found.broken_at) == (4, 7, None)
     (told,) = [entry for entry in store.audit.oldest_first(AuditFilter()) if entry.changes]
     assert (told.subject, told.outcome, told.action) == ("audit 1 to 7", "changed", "keep_house")
-    assert cut.is_told_by(told)
-    assert store.keeping.cut_audit(clock() - DAY, ACT) is None, "none is old"
+    assert cut.is_logged_by(told)
+    assert store.retention.cut_audit(clock() - DAY, ACT) is None, "none is old"
     note(store, 1)
     assert entries(store)[-1] == 12
     clock.time += 2 * DAY
-    again = store.keeping.cut_audit(clock() - DAY, ACT)
+    again = store.retention.cut_audit(clock() - DAY, ACT)
     assert again is not None
-    while store.keeping.drop_entries():
+    while store.retention.drop_entries():
         pass
     assert entries(store) == [13], "all but the one that tells of it"
     assert store.audit.check().broken_at is None
@@ -163,9 +163,9 @@ def test_entries_go_a_bounded_number_at_a_time(
     monkeypatch.setattr("vmtune.storage.repositories.retention._ENTRIES_AT_ONCE", 3)
     note(store, 7)
     clock.time += 2 * DAY
-    store.keeping.cut_audit(clock() - DAY, ACT)
+    store.retention.cut_audit(clock() - DAY, ACT)
     counts = []
-    while count := store.keeping.drop_entries():
+    while count := store.retention.drop_entries():
         counts.append(count)
         assert store.audit.check().broken_at is None
     assert counts == [3, 3, 1]
@@ -180,8 +180,8 @@ def test_a_clock_that_was_set_back_lets_no_entry_go_before_a_younger_one(
     clock.time -= 10 * DAY
     note(store, 4)
     clock.time += 5 * DAY
-    assert store.keeping.old_entries(clock() - DAY) == 2
-    cut = store.keeping.cut_audit(clock() - DAY, ACT)
+    assert store.retention.old_entries(clock() - DAY) == 2
+    cut = store.retention.cut_audit(clock() - DAY, ACT)
     assert cut is not None
     assert cut.number == 2
 
@@ -211,7 +211,7 @@ def test_the_database_lets_no_entry_go_that_was_not_cut_off(
 def test_a_cut_stays(store: Store, clock: Clock, url: str, what: str) -> None:
     note(store, 4)
     clock.time += 2 * DAY
-    store.keeping.cut_audit(clock() - DAY, ACT)
+    store.retention.cut_audit(clock() - DAY, ACT)
     engine = create_engine(url)
     with pytest.raises(DBAPIError, match="only be added to"), engine.begin() as connection:
         connection.execute(text(what))

@@ -200,6 +200,8 @@ _PATH = {
     MigrationState.STARTING: (MigrationState.PREPARING, MigrationState.STARTING),
     MigrationState.ACTIVE: (
         MigrationState.PREPARING, MigrationState.STARTING, MigrationState.ACTIVE),
+    MigrationState.POSTCOPY_PAUSED: (
+        MigrationState.PREPARING, MigrationState.STARTING, MigrationState.POSTCOPY_PAUSED),
     MigrationState.COMPLETED: (
         MigrationState.PREPARING, MigrationState.STARTING, MigrationState.COMPLETED),
     MigrationState.FAILED: (MigrationState.FAILED,),

@@ -13,7 +13,7 @@ import pytest
 
 from tests.contract.store.conftest import Clock
 from tests.support.records import make_record
-from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState, Slot
+from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Slot, Testbed
 from vmtune.bench.model.runs.series import Series, apart
 from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound
 from vmtune.storage import Store
@@ -42,12 +42,12 @@ def test_a_run_comes_back_at_every_stage(store: Store) -> None:
     slot = Slot(uuid4(), "tuned", 0, 3)
     given = uuid4()
     begun = begin(
-        store, profile="fast", revision=2, place=Place.LAB, qemu="patched",
+        store, profile="fast", revision=2, testbed=Testbed.LAB, qemu="patched",
         options={"kvm": False}, host="rack1", slot=slot, id=given,
     )  # fmt: skip
     assert begun == Run(
         given, "quick/idle", SETUP, {"multifd": True}, RunState.QUEUED, begun.created_at,
-        "fast", 2, Place.LAB, "patched", {"kvm": False}, "rack1", slot,
+        "fast", 2, Testbed.LAB, "patched", {"kvm": False}, "rack1", slot,
     )  # fmt: skip
     assert store.runs.get(given) == begun
     assert store.runs.head(given) == (None, dict.fromkeys(Series, 0))
@@ -166,7 +166,7 @@ def test_an_id_is_used_once(store: Store) -> None:
 def test_a_run_from_elsewhere_is_taken_as_it_is(store: Store) -> None:
     at = datetime(2024, 2, 3, 4, 5, 6, 7, tzinfo=UTC)
     run = Run(
-        uuid4(), "x/y", SETUP, {}, RunState.NOT_CONVERGED, at, "p", 4, Place.DIRECT, "q", {},
+        uuid4(), "x/y", SETUP, {}, RunState.NOT_CONVERGED, at, "p", 4, Testbed.DIRECT, "q", {},
         "there", Slot(uuid4(), "a", 1, 2), at, at, "30 iterations", PRINT, PLACE,
         {"load_1min": 9.5}, METRICS, make_record(5), "guestperf",
     )  # fmt: skip

@@ -30,9 +30,9 @@ def test_a_slot_is_taken_in_turn_and_freed_by_the_end(store: Store) -> None:
     urgent = queued(store, priority=5)
     assert store.slots.admit(LIMITS) == (urgent.id, first.id)
     assert store.slots.admit(LIMITS) == ()
-    places = store.slots.places([third.id, second.id, first.id], LIMITS)
-    assert {id: place.ahead for id, place in places.items()} == {second.id: 0, third.id: 1}
-    assert places[second.id].why == "2 of 2 leave a"
+    positions = store.slots.positions([third.id, second.id, first.id], LIMITS)
+    assert {id: position.ahead for id, position in positions.items()} == {second.id: 0, third.id: 1}
+    assert positions[second.id].why == "2 of 2 leave a"
     assert store.slots.running([first.id, second.id]) == {first.id}
     assert store.slots.counts() == (2, 2)
     store.migrations.update(first.id, state=MigrationState.CANCELLED)
@@ -49,8 +49,8 @@ def test_an_observed_one_has_its_slot_and_may_learn_where_it_goes(store: Store) 
     store.migrations.update(seen.id, destination="b")
     waits = queued(store, "cb")
     assert store.slots.admit(Limits(1, 1, 9)) == ()
-    place = store.slots.places([waits.id], Limits(1, 1, 9))[waits.id]
-    assert place.why == "1 of 1 arrive on b"
+    position = store.slots.positions([waits.id], Limits(1, 1, 9))[waits.id]
+    assert position.why == "1 of 1 arrive on b"
 
 
 def test_what_is_held_waits_until_it_is_let_go(store: Store) -> None:

@@ -65,8 +65,8 @@ def test_the_last_scans_of_all_hosts_are_added_up(store: Store, clock: Clock) ->
 def test_hosts_are_counted_by_who_drives_them(store: Store, clock: Clock) -> None:
     for name in ("a", "b"):
         store.hosts.add(Host(name, f"qemu+ssh://{name}/system", "", "", clock()))
-    store.fleet.join("one", "m", 1, "0")
-    store.fleet.claim("a", "one", "")
+    store.services.join("one", "m", 1, "0")
+    store.services.claim("a", "one", "")
     tally = store.tallies.now()
     assert tally.hosts == {"one": 1, "": 1}
     assert tally.services[ServiceState.RUNNING] == 1

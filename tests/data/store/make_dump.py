@@ -21,6 +21,8 @@ from tests.support.rounds import REPORT, make_rounds
 from tests.support.samples import make_samples
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState, Slot
+from vmtune.bench.model.trend.change import ChangeKind, FoundChange, Triage
+from vmtune.bench.model.trend.scheduled import Schedule
 from vmtune.errors import Problem
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import SERVICE, Identity, Kind, Reach, Rights, Scope
@@ -48,8 +50,8 @@ def fill(store: Store) -> None:
     """Put something in each table."""
     for name in ("a", "b"):
         store.hosts.add(Host(name, f"qemu+ssh://root@{name}/system", "", "", TIME))
-    store.keeping.cut_audit(TIME + timedelta(seconds=1), Act(SERVICE, "", "keep_house"))
-    store.keeping.drop_entries()
+    store.retention.cut_audit(TIME + timedelta(seconds=1), Act(SERVICE, "", "keep_house"))
+    store.retention.drop_entries()
     store.vms.remember_all("a", {VM: "guest", OTHER: "other"}, TIME)
     store.vms.set_labels(VM, {"tier": "db", "zone": "1"})
     store.profiles.create("tuned", "with multifd", {"multifd": True}, "first")
@@ -95,6 +97,13 @@ def fill(store: Store) -> None:
     floor = NoiseFloor(
         "total_time_ms", "0123456789abcdef", Scale.RATIO, Design.PAIRED, 6, 1.03, 1.01
     )
+    change = FoundChange(
+        OTHER, "q/busy", "total_time_ms", "0011aabb", VM, TIME, ChangeKind.STEP, "1.2 times", True,
+        TIME,
+    )  # fmt: skip
+    store.found_changes.keep(change)
+    store.found_changes.triage(change.id, Triage.KNOWN, "a new kernel", "admin")
+    store.schedules.add(Schedule("nightly", {"name": "nightly"}, 86_400, "here", TIME, TIME))
     store.campaigns.keep_floors(OTHER, [StoredFloor("quick/busy", floor)])
     reader = Rights(frozenset({Scope.READ}), Reach(frozenset({"a"}), frozenset({("tier", "db")})))
     for id, name in (("aaaaaaaaaaaa", "ci"), ("bbbbbbbbbbbb", "left")):
@@ -103,9 +112,9 @@ def fill(store: Store) -> None:
     store.tokens.revoke("bbbbbbbbbbbb")
     ci = Identity(Kind.TOKEN, "aaaaaaaaaaaa", "ci")
     store.tokens.sign_in("0" * 64, ci, "127.0.0.1", TIME + timedelta(days=1))
-    joined = store.fleet.join("here-vmtune", "here", 4711, "0.0")
-    store.fleet.claim("a", joined.name, "")
-    store.fleet.order("0123", "migration", "a")
+    joined = store.services.join("here-vmtune", "here", 4711, "0.0")
+    store.services.claim("a", joined.name, "")
+    store.services.order("0123", "migration", "a")
     leaving = [
         EvacuationVm(
             VM, "guest", 1 << 30, 7, EvacuationVmState.WAITING, "b", overrides=("optmem_low",)
@@ -120,7 +129,7 @@ def fill(store: Store) -> None:
     silent = Problem(f"vms.{VM}", "monitor_busy", "another client holds it", "let go of it")
     store.drift_scans.ask(["a"])
     store.drift_scans.note("a", 1, ScanResult(2, 1, 3, 1, 1, 40, (silent,)))
-    store.keeping.begin_task("retention", 3600)
+    store.retention.begin_task("retention", 3600)
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
 

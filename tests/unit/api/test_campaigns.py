@@ -98,4 +98,4 @@ async def test_what_is_wrong_is_named(bench: Api) -> None:
     assert {each["field"] for each in told["errors"]} >= {"extra"}
     told = await bench.ask("POST", "/campaigns", campaign_json(margin_percent=0), expect=422)
     assert [each["field"] for each in told["errors"]] == ["margin_percent"]
-    await bench.ask("POST", "/campaigns", campaign_json(beside={"reference": "x"}), expect=404)
+    await bench.ask("POST", "/campaigns", campaign_json(published={"reference": "x"}), expect=404)

@@ -117,7 +117,7 @@ async def test_a_plan_shows_steps_and_what_stands_against_the_reaper(api: Api) -
 
 
 async def test_a_migration_tells_of_its_reaper_round_by_round(api: Api) -> None:
-    await profile(api, [], reaper_policy="predict", reaper_most_interval_ms=60)
+    await profile(api, [], reaper_policy="predict", reaper_max_interval_ms=60)
     id = await begin(api)
     await until(api, id, lambda _: api.source.ring.measurements >= 5)
     done = await finish(api, id)

@@ -10,7 +10,7 @@ from tests.support.api import running_api
 from tests.support.fakes import VM
 from vmtune.api.wiring import deps
 from vmtune.config.settings import Settings
-from vmtune.errors import SchemaMismatch
+from vmtune.errors import SchemaMismatch, SetupError
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import MigrationState, Trigger
@@ -38,6 +38,51 @@ async def test_a_database_without_schema_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemaMismatch, match="vmtune db upgrade"):
         async with deps.open_container(settings, jobs=InlineEngine()):
             pass
+
+
+@pytest.mark.parametrize("through_a_link", [False, True])
+async def test_a_second_service_on_the_records_is_refused(
+    tmp_path: Path, through_a_link: bool
+) -> None:
+    """It has a state folder of its own; it would put back what the first one is applying."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    async with running_api(first) as api:
+        url = api.container.settings.database_url
+        with Store.open(url) as store:
+            begun = store.applications.begin(
+                vm=VM,
+                host="a",
+                profile="p",
+                revision=1,
+                wanted={"downtime_limit_ms": 700},
+                best_effort=False,
+                journal=(Change("downtime_limit_ms", 300),),
+            )
+            if through_a_link:
+                (second / "link.db").symlink_to(url.removeprefix("sqlite:///"))
+                url = f"sqlite:///{second}/link.db"
+            settings = Settings(state_dir=second, database_url=url)
+            with pytest.raises(SetupError, match="another vmtune service uses it") as refused:
+                async with deps.open_container(settings, jobs=InlineEngine()):
+                    pass
+            (problem,) = refused.value.problems
+            assert (problem.field, problem.code) == ("database", "database_in_use")
+            assert problem.remedy
+            assert store.applications.get(begun.id).state is begun.state
+    async with deps.open_container(settings, jobs=InlineEngine()):
+        pass  # the first has ended
+
+
+async def test_records_and_jobs_in_one_file_are_refused(tmp_path: Path) -> None:
+    async with running_api(tmp_path) as api:
+        url = api.container.settings.database_url
+    settings = Settings(state_dir=tmp_path, database_url=url, jobs_database_url=url)
+    with pytest.raises(SetupError, match="one file") as refused:
+        async with deps.open_container(settings, jobs=InlineEngine()):
+            pass
+    assert refused.value.problems[0].field == "jobs_database_url"
 
 
 async def test_an_interrupted_application_is_put_back_before_serving(tmp_path: Path) -> None:

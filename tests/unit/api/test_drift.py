@@ -104,10 +104,10 @@ async def test_what_is_left_of_old_samples_is_told(api: Api) -> None:
         path = f"/migrations/{record.id}"
         page = await api.get(f"{path}/samples")
         assert (len(page["items"]), page["kept"], page["thinned_s"]) == (60, "whole", None)
-        store.keeping.thin(1, 10)
+        store.retention.thin(1, 10)
         page = await api.get(f"{path}/samples")
         assert (len(page["items"]) < 60, page["kept"], page["thinned_s"]) == (True, "thinned", 10)
-        store.keeping.drop(1)
+        store.retention.drop(1)
     page = await api.get(f"{path}/samples")
     assert (page["items"], page["kept"]) == ([], "dropped")
     assert (await api.get(path))["samples_kept"] == "dropped"

@@ -28,7 +28,11 @@ async def test_a_plan_then_an_evacuation_to_its_end(api: Api) -> None:
     assert moved["state"] == "moved"
     migration = await api.get(f"/migrations/{moved['migration']}")
     assert (migration["state"], migration["source"]) == ("completed", "a")
-    assert (migration["queued"], migration["ahead"], migration["waits_for"]) == (False, None, "")
+    assert (migration["queued"], migration["ahead"], migration["waiting_reason"]) == (
+        False,
+        None,
+        "",
+    )
     assert [each["id"] for each in (await api.get("/evacuations?state=completed"))["items"]] == [
         made["id"]
     ]
@@ -79,7 +83,7 @@ async def test_a_place_in_the_queue_is_told(api: Api) -> None:
     queued = await api.ask("POST", "/migrations", body, expect=202)
     seen = await api.get(f"/migrations/{queued['id']}")
     assert (seen["state"], seen["queued"], seen["ahead"]) == ("queued", True, 1)
-    assert seen["waits_for"] == "2 of 2 leave a"
+    assert seen["waiting_reason"] == "2 of 2 leave a"
     listed = {each["id"]: each["ahead"] for each in (await api.get("/migrations"))["items"]}
     assert (listed[queued["id"]], listed[str(first.id)]) == (1, 0)
     cancelled = await api.ask("DELETE", f"/migrations/{queued['id']}", expect=202)

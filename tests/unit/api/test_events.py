@@ -122,7 +122,7 @@ async def test_nothing_is_told_until_it_is_known_who_still_may(
 
     async with stream(api) as reader:
         monkeypatch.setattr(events, "still_lets_in", slowly)
-        api.container.access.tokens.tell_changed()
+        api.container.access.tokens.notify_changed()
         await api.profile("after")
         await asyncio.sleep(0.05)
         looked.set()

@@ -1,13 +1,17 @@
 """Hosts and VMs: live facts, what silent hosts leave out, labels, assignments, readings."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import make_url
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
 from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.storage.tables.core import VERSION_TABLE
 
 
 async def test_health_says_how_the_service_is(api: Api) -> None:
@@ -15,6 +19,25 @@ async def test_health_says_how_the_service_is(api: Api) -> None:
     assert health["status"] == "ok"
     assert (health["hosts"], health["jobs_running"]) == (2, 0)
     assert health["schema_revision"]
+
+
+async def test_health_says_why_nothing_can_be_written(api: Api) -> None:
+    """Reads go on meanwhile."""
+    assert (await api.get("/health"))["problems"] == []
+    path = str(make_url(api.container.settings.database_url).database)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(
+            f"CREATE TRIGGER full BEFORE UPDATE ON {VERSION_TABLE} "
+            "BEGIN SELECT RAISE(ABORT, 'no space'); END"
+        )
+        other.commit()
+        health = await api.get("/health")
+        other.execute("DROP TRIGGER full")
+        other.commit()
+    assert health["status"] == "degraded"
+    assert [problem["field"] for problem in health["problems"]] == ["database"]
+    assert health["problems"][0]["remedy"]
+    assert (await api.get("/health"))["status"] == "ok"
 
 
 async def test_a_host_is_added_seen_and_removed(tmp_path: Path) -> None:
@@ -51,6 +74,56 @@ async def test_a_bad_host_is_refused(
 ) -> None:
     assert await api.refused("POST", "/hosts", body, status=status) == [problem]
     assert len((await api.get("/hosts"))["items"]) == 2
+
+
+async def test_the_addresses_of_a_host_are_changed(api: Api) -> None:
+    address = {"migrate_uri": "tcp://{host}.migration.example", "listen_address": "10.0.0.2"}
+    changed = await api.ask("PATCH", "/hosts/b", address, expect=200)
+    assert {name: changed[name] for name in address} == address
+    assert changed["disks_uri"] == ""
+    changed = await api.ask("PATCH", "/hosts/b", {"listen_address": ""}, expect=200)
+    assert (changed["migrate_uri"], changed["listen_address"]) == (address["migrate_uri"], "")
+    shown = await api.get("/hosts/b")
+    assert shown["migrate_uri"] == address["migrate_uri"]
+    assert (await api.get("/hosts/a"))["migrate_uri"] == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ({"migrate_uri": "10.0.0.2"}, ("migrate_uri", "invalid_value")),
+        ({"migrate_uri": "tcp://10.0.0.300"}, ("migrate_uri", "invalid_value")),
+        ({"migrate_uri": "tcp://{guest}"}, ("migrate_uri", "invalid_value")),
+        ({"listen_address": "[fd00::2]"}, ("listen_address", "invalid_value")),
+        ({"disks_uri": "tcp://10.0.0.2"}, ("disks_uri", "needs_libvirt")),
+        ({}, ("migrate_uri", "invalid_input")),
+    ],
+)
+async def test_an_address_that_cannot_be_is_refused(
+    api: Api, body: object, problem: tuple[str, str]
+) -> None:
+    assert await api.refused("PATCH", "/hosts/b", body, status=422) == [problem]
+    new = {"name": "c", "uri": "qmp+unix:///fake/c"}
+    if body:
+        assert await api.refused("POST", "/hosts", {**new, **body}, status=422) == [problem]  # type: ignore[dict-item]  # on purpose
+
+
+async def test_a_plan_has_the_destinations_addresses_unless_the_profile_has_its_own(
+    api: Api,
+) -> None:
+    body = {"migrate_uri": "tcp://{host}.example", "listen_address": "10.0.0.2"}
+    await api.ask("PATCH", "/hosts/b", body, expect=200)
+
+    async def wanted(**values: object) -> dict[str, str]:
+        order = {"destination": "b", "values": values}
+        plan = await api.ask("POST", f"/vms/{VM}/plan", order, expect=200)
+        return {item["tunable"]: item["wanted"]["value"] for item in plan["items"]}
+
+    assert await wanted() == {"migrate_uri": "tcp://b.example", "listen_address": "10.0.0.2"}
+    own = await wanted(listen_address="{hostname}.example")
+    assert own == {"migrate_uri": "tcp://b.example", "listen_address": "b.example"}
+    without = await api.ask("POST", f"/vms/{VM}/plan", {}, expect=200)
+    assert without["items"] == []
 
 
 async def test_an_unreachable_host_is_not_remembered(tmp_path: Path) -> None:

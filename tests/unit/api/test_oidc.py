@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import http.client
 import importlib.util
+import re
 import socket
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -96,7 +98,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
             (tmp_path / "secret").write_text("hush\n")
             oidc = read_oidc(
                 {**TABLE, "issuer": issuer, "base_url": f"http://localhost:{port}",
-                 "client_secret_file": str(tmp_path / "secret")}
+                 "client_secret_file": str(tmp_path / "secret"), "max_token_days": 1}
             )  # fmt: skip
             options = {"listen_port": port, "oidc": oidc}
             with served_api(tmp_path, tmp_path / "s", options) as api:
@@ -113,16 +115,18 @@ def test_somebody_signs_in_by_the_provider(
 ) -> None:
     back = stage.come_back(stage.sign_in(stage.begin(), sub))
     assert back.status == 200, back
-    assert b"url=/" in back.content
-    mine = [("Cookie", f"vmtune_session={back.cookies['vmtune_session']}")]
+    mine = _browser(back)
+    word = mine.pop()
+    assert stage.door.ask("GET", "/session", headers=mine).status == 401
+    mine.append(word)
     session = stage.door.ask("GET", "/session", headers=mine).document
     assert session["who"] == {"kind": "oidc", "id": sub, "name": name}
     assert (session["rights"]["scopes"], session["signed_in"]) == (scopes, True)
-    word = ("X-Vmtune-Csrf", session["csrf"])
+    assert session["csrf"] == word[1]
     profile = {"name": "p", "values": {}}
-    status = stage.door.ask("POST", "/profiles", profile, headers=[*mine, word]).status
+    status = stage.door.ask("POST", "/profiles", profile, headers=mine).status
     assert status == (201 if sub == "ada" else 403)
-    assert stage.door.ask("DELETE", "/session", headers=[*mine, word]).status == 204
+    assert stage.door.ask("DELETE", "/session", headers=mine).status == 204
     assert stage.door.ask("GET", "/session", headers=mine).status == 401
 
 
@@ -145,9 +149,7 @@ def test_only_the_browser_that_began_can_end_it_and_once(stage: Stage) -> None:
     path = stage.sign_in(stage.begin(), "ada")
     stolen = stage.come_back(path, cookie="")
     assert (stolen.status, stage.code(stolen)) == (401, "oidc_state")
-    assert stage.come_back(path).status == 401  # and that ended it
-    path = stage.sign_in(stage.begin(), "ada")
-    assert stage.come_back(path).status == 200
+    assert stage.come_back(path).status == 200  # which strangers cannot end
     assert stage.code(stage.come_back(path)) == "oidc_state"
     forged = stage.come_back("/session/oidc/callback?state=x&code=y")
     assert stage.code(forged) == "oidc_state"
@@ -186,6 +188,66 @@ def test_the_providers_word_has_to_hold(stage: Stage, monkeypatch: pytest.Monkey
     assert (refused.status, stage.code(refused)) == (401, "oidc_token")
 
 
+def _browser(back: Reply) -> list[tuple[str, str]]:
+    """What a browser sends once it has come back: the cookie, and the word that the page keeps."""
+    found = re.search(rb"data-csrf=([A-Za-z0-9_-]{43})>", back.content)
+    assert found is not None, back
+    return [
+        ("Cookie", f"vmtune_session={back.cookies['vmtune_session']}"),
+        ("X-Vmtune-Csrf", found[1].decode()),
+    ]
+
+
+@NEEDS_PROVIDER
+def test_parameters_that_the_provider_adds_are_ignored(stage: Stage) -> None:
+    """RFC 6749, 4.1.2. Google sends authuser, prompt and hd."""
+    path = stage.sign_in(stage.begin(), "ada")
+    more = "&authuser=0&prompt=consent&hd=x.example&scope=" + "s" * 3000
+    assert stage.come_back(path + more).status == 200
+
+
+@NEEDS_PROVIDER
+def test_starts_of_strangers_evict_nobody(stage: Stage) -> None:
+    path = stage.sign_in(stage.begin(), "ada")
+    for _ in range(1100):
+        assert stage.door.ask("GET", "/session/oidc").status == 302
+    assert stage.come_back(path).status == 200
+
+
+@NEEDS_PROVIDER
+def test_a_token_of_a_person_ends_with_the_setting(stage: Stage) -> None:
+    mine = _browser(stage.come_back(stage.sign_in(stage.begin(), "ada")))
+    body = {"name": "ci", "scopes": ["read"], "expires_at": "2100-01-01T00:00:00Z"}
+    made = stage.door.ask("POST", "/tokens", body, headers=mine)
+    assert made.status == 201, made
+    left = datetime.fromisoformat(made.document["expires_at"]) - datetime.now(UTC)
+    assert timedelta(hours=1) < left < timedelta(days=1)
+
+
+@NEEDS_PROVIDER
+def test_who_has_lost_a_role_has_lost_its_tokens_at_the_next_sign_in(stage: Stage) -> None:
+    """And is signed out elsewhere."""
+    mine = _browser(stage.come_back(stage.sign_in(stage.begin(), "ada")))
+    made = {}
+    for scope in ("read", "admin"):
+        body = {"name": scope, "scopes": [scope]}
+        made[scope] = stage.door.ask("POST", "/tokens", body, headers=mine).document["token"]
+    settings = stage.api.container.settings.oidc
+    assert settings is not None
+    fewer = replace(settings, roles={"admins": ("read",)})
+    service = stage.api.container.access.oidc
+    assert service is not None
+    service._settings = fewer
+    assert stage.come_back(stage.sign_in(stage.begin(), "ada")).status == 200
+    assert stage.door.ask("GET", "/vms", token=made["read"]).status == 200
+    assert stage.door.ask("GET", "/vms", token=made["admin"]).codes == ["token_revoked"]
+    assert stage.door.ask("GET", "/vms", headers=mine).codes == ["signed_out"]
+    service._settings = replace(settings, roles={"nobody": ("read",)})
+    gone = stage.come_back(stage.sign_in(stage.begin(), "ada"))
+    assert gone.codes == ["no_role"]
+    assert stage.door.ask("GET", "/vms", token=made["read"]).codes == ["token_revoked"]
+
+
 @NEEDS_PROVIDER
 async def test_a_provider_that_is_not_there_is_told(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("x")
@@ -215,6 +277,8 @@ async def test_without_the_table_there_is_no_provider(api: Api) -> None:
         ({"claim": 3}, "claim has to be"),
         ({"roles": {}}, "roles has to be"),
         ({"roles": {"a": ["root"]}}, "roles.a has to be"),
+        ({"max_token_days": 0}, "max_token_days has to be"),
+        ({"max_token_days": True}, "max_token_days has to be"),
     ],
 )
 def test_a_table_that_cannot_be_is_told(change: dict[str, Any], said: str) -> None:

@@ -27,15 +27,20 @@ OBJECT = "/objects/vmtune"
 
 @asynccontextmanager
 async def with_pack(
-    folder: Path, *, patched: bool = True, consents: tuple[str, ...] = CONSENTS
+    folder: Path,
+    *,
+    patched: bool = True,
+    consents: tuple[str, ...] = CONSENTS,
+    ring: int = 65536,
 ) -> AsyncIterator[Api]:
     options = {"packs": ("qemu-patched",), "allow_qom": consents}
     async with running_api(folder, options=options) as api:
         driver = api.drivers["a"]
         driver.consents = api.container.settings.consents
+        (path,) = driver.fakes
         if patched:
-            (path,) = driver.fakes
             driver.fakes[path] = PatchedQemu(network=driver.fakes[path].network)
+        driver.fakes[path].ring.entries = ring
         yield api
 
 
@@ -97,6 +102,15 @@ async def test_defaults_make_no_object(tmp_path: Path) -> None:
         assert shown["qemu_ring_full_exits_count"]["why_unknown"] == f"the VM has no {TYPE}"
 
 
+async def test_a_reaper_inside_is_not_effective_where_there_is_no_ring(tmp_path: Path) -> None:
+    async with with_pack(tmp_path, ring=0) as api:
+        await api.profile(qemu_reaper_policy="levels")
+        planned = await plan(api)
+        assert planned["blockers"] == ["reaper_needs_ring"]
+        (item,) = planned["items"]
+        assert (item["tunable"], item["takes_effect"]) == ("qemu_reaper_policy", "never")
+
+
 async def test_on_an_unpatched_qemu_it_is_not_offered(tmp_path: Path) -> None:
     async with with_pack(tmp_path, patched=False) as api:
         await api.profile(**WANTED)
@@ -148,7 +162,7 @@ async def test_counters_cannot_be_set_and_the_table_tells_of_the_pack(tmp_path: 
         assert (await api.get("/tunables/qemu_reaper_rounds_count"))["read_only"] is True
         names = [r["name"] for r in (await api.get("/tunables"))["items"]]
         assert names[: len(BUILT_IN)] == list(BUILT_IN)
-        assert len(names) == len(BUILT_IN) + 13
+        assert len(names) == len(BUILT_IN) + 14
 
 
 async def test_what_stands_is_told_when_its_pack_is_no_longer_loaded(tmp_path: Path) -> None:

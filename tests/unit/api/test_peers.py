@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import grp
 import json
 import os
@@ -11,6 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +25,8 @@ from vmtune.api.serving.protocol import peer_of
 from vmtune.api.serving.sockets import check_folder, listening
 from vmtune.config.settings import Settings
 from vmtune.errors import Forbidden, SetupError
-from vmtune.services.access.users import LocalUsers, Peer
+from vmtune.services.access import users as users_module
+from vmtune.services.access.users import LocalUsers, Peer, UserEntry
 
 pytestmark = pytest.mark.integration
 
@@ -118,11 +121,37 @@ def test_a_group_that_is_missing_is_told_at_the_start() -> None:
     assert "groupadd" in caught.value.problems[0].remedy
 
 
-def test_the_services_own_user_is_served() -> None:
-    mine = LocalUsers("").identify(Peer(1, os.geteuid(), frozenset()))
+async def test_the_services_own_user_is_served() -> None:
+    mine = await LocalUsers("").identify(Peer(1, os.geteuid(), frozenset()))
     assert mine.id == str(os.geteuid())
     with pytest.raises(Forbidden):
-        LocalUsers("").identify(Peer(1, 54321, frozenset()))
+        await LocalUsers("").identify(Peer(1, 54321, frozenset()))
+
+
+async def test_groups_that_the_kernel_does_not_tell_are_looked_up() -> None:
+    users = LocalUsers("daemon")  # whose group of that name is its own
+    with pytest.raises(Forbidden):
+        await users.identify(Peer(1, 1, frozenset()))
+    found = await users.identify(Peer(1, 1, frozenset(), has_more=True))
+    assert (found.id, found.name) == ("1", "daemon")
+
+
+async def test_a_slow_user_database_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, answers = threading.Event(), threading.Event()
+
+    def slow(uid: int) -> UserEntry:
+        asked.set()
+        assert answers.wait(30)
+        return UserEntry("late")
+
+    monkeypatch.setattr(users_module, "look_up", slow)
+    users = LocalUsers("")
+    waiting = asyncio.create_task(users.identify(Peer(1, os.geteuid(), frozenset())))
+    assert await asyncio.to_thread(asked.wait, 30)  # and the loop goes on
+    answers.set()
+    assert (await waiting).name == "late"
+    answers.clear()
+    assert (await users.identify(Peer(1, os.geteuid(), frozenset()))).name == "late"
 
 
 async def test_a_user_who_is_gone_may_no_longer() -> None:

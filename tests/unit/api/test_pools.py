@@ -39,7 +39,7 @@ async def test_a_vms_pool_and_its_headroom(api: Api) -> None:
     assert pool["design"] == "one shared pool of batches"
     assert (pool["threads"], pool["guest_requests"]) == (3, 4 * 256)
     assert pool["soft_limit"] == 128 + 4 * 128
-    assert pool["left"] == pool["limit"] - pool["most_maps"]
+    assert pool["left"] == pool["limit"] - pool["max_maps"]
     assert (pool["maps"], pool["left_now"], pool["findings"]) == (None, None, [])
     await api.refused("GET", "/vms/00000000-0000-4000-8000-000000000001/pools", status=404)
 

@@ -32,12 +32,14 @@ SHARED = ("/profiles", "/tunables", "/reference", "/scenarios", "/run-metrics", 
 """What every reader sees: it names no host and no VM."""
 OWN = ("/health", "/live", "/session", "/events")
 """What is about who asks, or tested below."""
-EVERYWHERE = ("/runs", "/campaigns", "/environments", "/comparisons", "/history", "/audit",
+EVERYWHERE = ("/runs", "/campaigns", "/environments", "/comparisons", "/history", "/changes",
+              "/schedules", "/audit",
               "/hooks", "/services", "/measured-scenarios", "/browsers", "/metrics")  # fmt: skip
 """What is about everything, and so for nobody who is restricted."""
 MISSING = uuid4()
 BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/hosts/{name}/limits"): {"values": {"vm_max_map_count": 262144}},
+    ("PATCH", "/hosts/{name}"): {"listen_address": "10.0.0.2"},
     ("PUT", "/hosts/{name}/owner"): {"service": "other"},
     ("PUT", "/vms/{vm}/labels"): {"labels": {}},
     ("POST", "/vms/{vm}/plan"): {},

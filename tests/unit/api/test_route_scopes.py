@@ -108,7 +108,11 @@ async def test_a_route_that_declares_nothing_is_for_administrators(
     reader = Identity(Kind.USER, "7", "reader", Rights(frozenset({Scope.READ})))
     for scopes, status in ((FULL, 200), (reader.rights, 403)):
         asks = replace(reader, rights=scopes)
-        monkeypatch.setattr(LocalUsers, "identify", lambda *_, asks=asks: asks)
+
+        async def identify(*_: object, asks: Identity = asks) -> Identity:
+            return asks
+
+        monkeypatch.setattr(LocalUsers, "identify", identify)
         transport = httpx.ASGITransport(as_peer(app, ROOT))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             assert (await client.get("/api/v1/declared")).status_code == 200

@@ -105,10 +105,10 @@ async def test_runs_are_listed_and_filtered(bench: Api, runner: FakeRunner) -> N
     second = await do(bench, scenario=small(name="mine/b"))
     await runner.begun()  # those before: the next is waited for
     runner.held = True
-    waiting = [
-        await bench.post("/runs", {"scenario": small(name="other/c")}, expect=202) for _ in "xyz"
-    ]
+    ordered = {"scenario": small(name="other/c")}
+    waiting = [await bench.post("/runs", ordered, expect=202)]
     await runner.begun()
+    waiting += [await bench.post("/runs", ordered, expect=202) for _ in "yz"]
     ids = [w["id"] for w in reversed(waiting)] + [second["id"], first["id"]]
     for query, expected in (
         ("", ids),
@@ -264,7 +264,7 @@ async def test_a_picture_is_one_page_that_needs_nothing_else(bench: Api) -> None
         ({"scenario": 3}, 422, None),
         ({"scenario": small(), "binary": "/bin/sh"}, 422, ("binary", "unknown_field")),
         ({"scenario": small(), "qemu": "/bin/sh"}, 422, ("qemu", "unknown_qemu")),
-        ({"scenario": small(), "place": "moon"}, 422, ("place", "not_a_choice")),
+        ({"scenario": small(), "testbed": "moon"}, 422, ("testbed", "not_a_choice")),
         ({"scenario": small(), "profile": "none"}, 404, ("profile", "not_found")),
         ({"scenario": small(), "changes": {"warmup_s": -1}}, 422,
          ("changes.warmup_s", "invalid_value")),

@@ -11,7 +11,7 @@ from tests.support.api import Api, running_api
 from tests.support.bench_runs import FakeLook, fake_tools
 from vmtune.bench.catalogue import CATALOGUE
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
-from vmtune.bench.migration.order import LibvirtPlace
+from vmtune.bench.migration.order import LibvirtTestbed
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import HEADLINE, METRICS
 from vmtune.bench.model.scenario.any_kind import from_json as any_from_json
@@ -69,13 +69,13 @@ async def test_scenarios_of_blocks_and_boots(bench: Api) -> None:
             assert await bench.get(f"/scenarios/{item['name']}") == item
     assert await bench.refused("GET", "/scenarios/boot/linux.quick", status=404) == [
         ("scenario", "not_found")]  # fmt: skip
-    on_lab = await bench.get("/scenarios?family=block&place=lab")
+    on_lab = await bench.get("/scenarios?family=block&testbed=lab")
     assert all("one QEMU of this machine" in item["reason"] for item in on_lab["items"])
 
 
 async def test_families_are_chosen(bench: Api) -> None:
-    chosen = await names(bench, "&family=pause-iters&family=plain/1gbs")
-    assert chosen == ["plain/1gbs", *(f"pause-iters/{n}" for n in (0, 1, 5, 20))]
+    chosen = await names(bench, "&family=pause-after&family=plain/1gbs")
+    assert chosen == ["plain/1gbs", *(f"pause-after/{n}" for n in (0, 1, 4, 19))]
     assert await names(bench, "&family=auto-converge-*") == [
         name for name in SCENARIOS if name.startswith("auto-converge-")]  # fmt: skip
     refused = await bench.refused("GET", "/scenarios?family=pause-iter", status=422)
@@ -128,9 +128,9 @@ async def test_an_old_qemu_lacks_some(tmp_path: Path) -> None:
 
 async def test_a_qemu_that_does_not_start_leaves_nothing_to_run(bench: Api, look: FakeLook) -> None:
     look.error = SetupError("QEMU does not start: no firmware")
-    found = (await bench.get("/scenarios?family=plain&place=lab"))["items"]
+    found = (await bench.get("/scenarios?family=plain&testbed=lab"))["items"]
     assert [item["applicable"] for item in found] == [False, False]
-    assert isinstance(look.place, LibvirtPlace)
+    assert isinstance(look.testbed, LibvirtTestbed)
     assert "no firmware" in found[0]["reason"]
     assert await bench.refused("GET", "/scenarios?qemu=none", status=422) == [
         ("qemu", "unknown_qemu")]  # fmt: skip

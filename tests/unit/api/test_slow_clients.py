@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import Api
 from tests.support.served_api import served_api
 from vmtune.api.serving import protocol
 
@@ -98,29 +97,3 @@ def test_a_head_that_never_ends_is_refused(address: Path) -> None:
     with connected(address) as one:
         one.sendall(b"GET /api/v1/health HTTP/1.1\r\nX-Long: " + b"x" * 70_000)
         assert one.recv(1000).startswith(b"HTTP/1.1 400")
-
-
-def test_too_many_tcp_connections_do_not_reach_the_unix_socket(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(protocol, "_MOST_CONNECTIONS", 3)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    opened: list[socket.socket] = []
-    with served_api(tmp_path, tmp_path / "s", {"listen_port": port}) as api:
-        assert isinstance(api, Api)
-        try:
-            for _ in range(6):
-                opened.append(socket.create_connection(("127.0.0.1", port), timeout=20))
-            ended = 0
-            for one in opened[3:]:
-                try:
-                    ended += one.recv(1) == b""
-                except ConnectionResetError:
-                    ended += 1
-            assert ended == 3
-            with connected(tmp_path / "s") as mine:
-                assert healthy(mine)
-        finally:
-            for one in opened:
-                one.close()

@@ -50,10 +50,11 @@ def test_tcp_is_encrypted_and_its_cookies_are_for_tls_alone(tmp_path: Path) -> N
         assert "__Host-vmtune_session" in signed_in.cookies
         cookies = [value for name, value in signed_in.headers if name.lower() == "set-cookie"]
         assert all("Secure" in cookie for cookie in cookies)
+        word = ("X-Vmtune-Csrf", signed_in.document["csrf"])
         mine = f"__Host-vmtune_session={signed_in.cookies['__Host-vmtune_session']}"
-        assert door.ask("GET", "/session", headers=[("Cookie", mine)]).status == 200
+        assert door.ask("GET", "/session", headers=[("Cookie", mine), word]).status == 200
         weaker = mine.replace("__Host-", "")
-        assert door.ask("GET", "/session", headers=[("Cookie", weaker)]).status == 401
+        assert door.ask("GET", "/session", headers=[("Cookie", weaker), word]).status == 401
         assert Door(port).ask("GET", "/live").status in (0, 400)  # in the clear
         with pytest.raises(ssl.SSLError):
             Door(port, ssl.create_default_context()).ask("GET", "/live")  # nobody vouches for it

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,6 +19,8 @@ from tests.unit.client.conftest import Vmtune
 from vmtune.client.connection.credentials import read_token
 from vmtune.client.connection.http import Url
 from vmtune.errors import InvalidInput
+
+ME = pwd.getpwuid(os.geteuid()).pw_name
 
 
 def made(vmtune: Vmtune, *arguments: str) -> str:
@@ -34,7 +38,7 @@ def test_the_life_of_a_token(real: Api, vmtune: Vmtune) -> None:
     assert token.startswith("vmt_")  # alone on stdout, for a pipe
     assert "is not shown again" in ran.err
     row = vmtune("token", "list").out.splitlines()[1]
-    for cell in ("ci", "active", "read, migrate", "host a, tier=db", "user root", "never"):
+    for cell in ("ci", "active", "read, migrate", "host a, tier=db", f"user {ME}", "never"):
         assert cell in row
     (document,) = vmtune("token", "list", "--json").document["items"]
     ends = datetime.fromisoformat(document["expires_at"])
@@ -89,7 +93,7 @@ def test_the_audit_log_is_shown_verified_and_exported(real: Api, vmtune: Vmtune)
     assert vmtune("profile", "delete", "nope").code == 1
     shown = vmtune("audit").out
     assert "reason: 'ticket №7'" in shown
-    assert "by user root, unix socket, process" in shown
+    assert f"by user {ME}, unix socket, process" in shown
     assert "profile fast: current 1 -> 2" in shown
     assert 'revision fast 1 created: values {"multifd": true}' in shown
     refused = vmtune("audit", "--outcome", "refused").out
@@ -116,7 +120,7 @@ def test_a_log_that_was_altered_is_told(service: StubService, vmtune: Vmtune) ->
 
 
 def test_who_am_i(real: Api, vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "user root" in vmtune("token", "whoami").out
+    assert f"user {ME}" in vmtune("token", "whoami").out
     token = made(vmtune, "ci", "--scope", "read", "--host", "b")
     monkeypatch.setenv("VMTUNE_TOKEN", token)
     told = vmtune("token", "whoami").out

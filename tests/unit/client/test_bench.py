@@ -47,7 +47,7 @@ def run(state: str = "completed", id: str = RUN, **changes: Any) -> dict[str, An
         "revision": None,
         "texts": {"multifd": "on"},
         "metrics": metrics if state == "completed" else {},
-        "place": "direct",
+        "testbed": "direct",
         "qemu": "system",
         "host": "rack1",
         "fingerprint": "0123456789abcdef",
@@ -107,7 +107,7 @@ def test_what_is_asked_for_is_ordered(service: StubService, vmtune: Vmtune) -> N
     offer(service, scenario("plain/1gbs"), scenario("xbzrle/5"))
     runs_end_as(service, *(run(id=f"{n}bcdef01-2222-3333-4444-555555555555") for n in range(4)))
     ran = vmtune(
-        "bench", "migration", "plain/1gbs", "--family", "xbzrle", "--profile", "fast", "--place",
+        "bench", "migration", "plain/1gbs", "--family", "xbzrle", "--profile", "fast", "--testbed",
         "lab",
         "--revision", "2", "--set", "multifd=on", "--set", "multifd_channels=4", "--qemu", "old",
         "--no-kvm", "--repeat", "2", "--quiet",
@@ -124,10 +124,10 @@ def test_what_is_asked_for_is_ordered(service: StubService, vmtune: Vmtune) -> N
         "revision": 2,
         "values": {"multifd": "on", "multifd_channels": "4"},
         "qemu": "old",
-        "place": "lab",
+        "testbed": "lab",
         "kvm": False,
     }
-    assert query["place"] == ["lab"]
+    assert query["testbed"] == ["lab"]
     assert (ran.out, ran.err) == ("", "")
 
 
@@ -381,8 +381,8 @@ def test_an_export_is_there_wholly_or_not_at_all(
     assert vmtune("bench", "export", RUN, str(tmp_path / "r.json")).code == 0
     assert service.only("GET", f"/runs/{RUN}/export").query == {"format": ["json"]}
     (tmp_path / "folder").mkdir()
-    for place in ("none/r.json", "folder"):
-        ran = vmtune("bench", "export", RUN, str(tmp_path / place))
+    for testbed in ("none/r.json", "folder"):
+        ran = vmtune("bench", "export", RUN, str(tmp_path / testbed))
         assert ran.code == 1
         assert "cannot be written" in ran.err
     service.on("GET", f"/runs/{RUN}/export", refusal(422, {"message": "the run is running"}))

@@ -197,3 +197,11 @@ class TestMigration:
         data = {"reaper": {"interval_ms": 1190, "fullest": 0.614}}
         assert progress_part(data) == "rings 61% full every 1,190 ms"
         assert describe({**docs.progress(0.5)["data"], **data}).endswith("every 1,190 ms")
+
+
+class TestRecover:
+    def test_an_address_goes_along(self, service: StubService, vmtune: Vmtune) -> None:
+        service.on("POST", f"{RECORD}/recovery", Reply(docs.migration("postcopy-paused")))
+        ran = vmtune("migration", "recover", docs.MIGRATION, "--over", "192.0.2.7")
+        assert (ran.code, ran.out) == (0, f"post-copy of migration {docs.MIGRATION} goes on\n")
+        assert service.only("POST", f"{RECORD}/recovery").body == {"address": "192.0.2.7"}

@@ -32,19 +32,19 @@ def records(blocks: int, aborted: int = 0) -> list[dict[str, Any]]:
 
 def test_few_rounds_are_insufficient_and_six_are_not() -> None:
     names = ("stock", "tuned")
-    few = compared(records(3), names, 20_000).cells[0].comparisons[0]
+    few = compared(records(3), names, 20_000).cells[0].primary
     assert (few.design, few.size) == (Design.PAIRED, 3)
     assert few.verdict is Verdict.INSUFFICIENT_DATA
     assert few.effect is not None
     assert few.effect.estimate < 0.51
-    assert compared(records(6), names, 20_000).cells[0].comparisons[0].verdict is Verdict.BETTER
+    assert compared(records(6), names, 20_000).cells[0].primary.verdict is Verdict.BETTER
 
 
 def test_a_migration_that_was_aborted_took_longer_than_its_limit() -> None:
     found = compared(records(3, aborted=1), ("stock", "tuned"), 20_000)
     assert found.runs[0].censored == ("total_time_ms",)
     assert found.runs[0].values == {"total_time_ms": 20_000}
-    assert found.cells[0].comparisons[0].a.censored == 1
+    assert found.cells[0].primary.a.censored == 1
 
 
 def test_the_demo_says_so() -> None:

@@ -21,15 +21,20 @@ NOTE = {**FINDING, "code": "nic_slow", "severity": "info", "message": "eth0 is s
 UNSEEN = {"what": "the speed of eth1", "why": "its driver does not say"}
 
 
-def diagnosis(host: str, *findings: dict[str, Any], unseen: tuple[object, ...] = ()) -> Any:
+def diagnosis(host: str, *findings: dict[str, Any], skipped_checks: tuple[object, ...] = ()) -> Any:
     healthy = all(f["severity"] == "info" for f in findings)
-    return {"host": host, "healthy": healthy, "findings": [*findings], "unseen": [*unseen]}
+    return {
+        "host": host,
+        "healthy": healthy,
+        "findings": [*findings],
+        "skipped_checks": [*skipped_checks],
+    }
 
 
 def test_a_fault_is_shown_with_its_evidence_and_exits_2(
     service: StubService, vmtune: Vmtune
 ) -> None:
-    service.on("GET", "/hosts/a/findings", diagnosis("a", FINDING, NOTE, unseen=(UNSEEN,)))
+    service.on("GET", "/hosts/a/findings", diagnosis("a", FINDING, NOTE, skipped_checks=(UNSEEN,)))
     ran = vmtune("doctor", "a")
     assert ran.code == 2
     assert "a: 1 problem" in ran.out

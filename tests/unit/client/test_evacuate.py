@@ -97,7 +97,7 @@ class _Terminal(io.StringIO):
 
 
 def test_a_migrations_place_in_the_queue_is_shown() -> None:
-    record = migration("queued", queued=True, ahead=3, waits_for="2 of 2 leave rack1")
+    record = migration("queued", queued=True, ahead=3, waiting_reason="2 of 2 leave rack1")
     shown = Progression()
     assert shown.read(record)
     assert shown.stage == "queued, 3 ahead: 2 of 2 leave rack1"

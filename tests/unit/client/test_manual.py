@@ -20,14 +20,14 @@ MAN = shutil.which("man")
 def plain(page: str) -> str:
     """A page's words, without the language that they are in."""
     text = re.sub(r"\\f[A-Z]", "", page)
-    for code, meant in (
+    for code, expected in (
         (r"\-", "-"),
         (r"\(aq", "'"),
         (r"\(ga", "`"),
         (r"\(ti", "~"),
         (r"\e", "\\"),
     ):
-        text = text.replace(code, meant)
+        text = text.replace(code, expected)
     return " ".join(text.split())
 
 

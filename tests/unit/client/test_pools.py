@@ -26,8 +26,8 @@ def pool(*findings: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {
         "uuid": docs.VM, "name": "db1", "host": "rack1", "qemu_version": "10.0.2",
         "design": "one shared pool of batches", "threads": 2, "guest_requests": 40960,
-        "soft_limit": 20608, "most_pooled": 21247, "most_coroutines": 41280,
-        "most_maps": 83071, "maps": 1135, "stacks": 412, "other_maps": 311, "limit": 65530,
+        "soft_limit": 20608, "max_pooled": 21247, "max_coroutines": 41280,
+        "max_maps": 83071, "maps": 1135, "stacks": 412, "other_maps": 311, "limit": 65530,
         "left": -17541, "left_now": 64395, "needed_limit": 104448, "level": "warning",
         "findings": list(findings), **changes,
     }  # fmt: skip
@@ -52,10 +52,10 @@ def test_a_vms_pool(service: StubService, vmtune: Vmtune) -> None:
 
 
 def test_a_pool_that_is_not_seen(service: StubService, vmtune: Vmtune) -> None:
-    unseen = pool(
+    skipped_checks = pool(
         maps=None, stacks=None, limit=None, left=None, left_now=None, level="unknown",
     )  # fmt: skip
-    service.on("GET", f"/vms/{docs.VM}/pools", unseen)
+    service.on("GET", f"/vms/{docs.VM}/pools", skipped_checks)
     ran = vmtune("vm", "pools", docs.VM)
     assert ran.code == 0
     assert ran.out.count("unknown") == 3
@@ -113,6 +113,6 @@ def test_with_the_real_service(real: Api, vmtune: Vmtune) -> None:
 def test_the_root_part_carries_out_what_is_asked_for(vmtune: Vmtune, tmp_path: Path) -> None:
     damaged = tmp_path / "wishes.json"
     damaged.write_text('{"vm_max_map_count": {"claims": {"a": 5}}}')
-    ran = vmtune("host", "carry-out-limits", str(damaged))
+    ran = vmtune("host", "apply-limits", str(damaged))
     assert ran.code == 1
     assert f"not set below {SYSCTLS['vm_max_map_count'].least}" in ran.err

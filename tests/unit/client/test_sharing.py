@@ -16,6 +16,7 @@ def a_host(name: str, owner: str) -> dict[str, Any]:
         "uri": f"qemu+ssh://root@{name}/system",
         "peer_uri": "",
         "migration_address": "",
+        **dict.fromkeys(("migrate_uri", "listen_address", "disks_uri"), ""),
         "created_at": docs.AT,
         "owner": owner,
     }
@@ -58,3 +59,11 @@ def test_one_service_says_that_it_drives_all(real: Api, vmtune: Vmtune) -> None:
     refused = vmtune("host", "give", "a", "other")
     assert refused.code == 1
     assert "use PostgreSQL to run several services" in refused.err
+
+
+def test_the_addresses_of_a_host_are_changed(service: StubService, vmtune: Vmtune) -> None:
+    service.on("PATCH", "/hosts/a", a_host("a", ""))
+    ran = vmtune("host", "change", "a", "--migrate-uri", "tcp://{host}", "--listen-address", "")
+    assert (ran.code, ran.out) == (0, "host a changed\n")
+    asked = service.only("PATCH", "/hosts/a").body
+    assert asked == {"migrate_uri": "tcp://{host}", "listen_address": "", "disks_uri": None}

@@ -15,7 +15,7 @@ def test_assignments_keep_what_was_written() -> None:
     assert given == {"multifd": "on", "max_bandwidth_bytes_per_s": "10Gbit/s", "x": "a=b"}
 
 
-def test_a_trailing_dash_unsets_only_where_that_is_meant() -> None:
+def test_a_trailing_dash_unsets_only_where_that_is_expected() -> None:
     assert parse_assignments(["multifd-", "a=-"], unset=True) == {"multifd": None, "a": "-"}
     with pytest.raises(InvalidInput):
         parse_assignments(["multifd-"])

@@ -19,7 +19,7 @@ SAID = {
         {"option": "--parallel", "value": "", "tunable": "multifd", "wanted": True},
         {"option": "--zerocopy", "value": "", "tunable": "zero_copy_send", "wanted": True},
     ],
-    "unsaid": [
+    "not_expressed": [
         {
             "tunable": "downtime_limit_ms",
             "wanted": {"value": 450, "text": "450 ms"},
@@ -63,7 +63,10 @@ def test_as_json(service: StubService, vmtune: Vmtune, virsh: Path) -> None:
     ran = vmtune("virsh-args", "db1", "rack2", "--json")
     assert ran.document["flags"] == ["--parallel"]
     assert ran.document["virsh"] == "4.0.0"
-    assert [u["tunable"] for u in ran.document["unsaid"]] == ["downtime_limit_ms", "zero_copy_send"]
+    assert [u["tunable"] for u in ran.document["not_expressed"]] == [
+        "downtime_limit_ms",
+        "zero_copy_send",
+    ]
     assert ran.err == ""
 
 

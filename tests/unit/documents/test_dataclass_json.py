@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.records import any_record, any_round, any_sample
 from vmtune.bench.model.runs.run import RunRecord, Silence
-from vmtune.bench.model.runs.series import KINDS, Head, Series, apart, together
+from vmtune.bench.model.runs.series import KINDS, Head, Series, apart, joined
 from vmtune.documents.dataclass_json import Written, from_columns, from_json, to_columns, to_json
 from vmtune.documents.strict import Reader
 from vmtune.errors import InvalidInput
@@ -127,10 +127,10 @@ def test_a_record_comes_back_as_json_and_in_parts(record: RunRecord) -> None:
     text = json.dumps(to_json(record), allow_nan=False)
     assert from_json(RunRecord, json.loads(text)) == record
     head, rows = apart(record)
-    assert together(head, rows) == record
+    assert joined(head, rows) == record
     assert from_json(Head, json.loads(json.dumps(to_json(head)))) == head
     assert set(rows) == set(Series)
-    assert together(head, {}).samples == ()
+    assert joined(head, {}).samples == ()
     assert head.reaper is None or head.reaper.rounds == ()
 
 

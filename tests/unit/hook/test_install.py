@@ -103,7 +103,7 @@ def test_what_libvirt_would_not_run_is_no_hook(folder: Path) -> None:
     assert (done.first, done.before) == (True, None)
 
 
-def test_the_mode_is_mended(folder: Path) -> None:
+def test_the_mode_is_corrected(folder: Path) -> None:
     path = install(SETTINGS, folder).path
     path.chmod(0o644)
     assert install(SETTINGS, folder).changed

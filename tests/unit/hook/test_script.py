@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from vmtune.errors import InvalidInput
 from vmtune.hook import HookSettings, Script
-from vmtune.hook.script import LEAST_MS, MOST_MS, TEMPLATE, digest
+from vmtune.hook.script import LEAST_MS, MAX_MS, TEMPLATE, digest
 
 DOMAIN = "<domain type='kvm'><name>vm</name><description>é \\n % $HOME `id`</description></domain>"
 CHANGED = DOMAIN.replace("vm<", "changed<")
@@ -227,7 +227,7 @@ def test_a_large_domain_is_sent_at_once(tmp_path: Path) -> None:
     assert len(body) == len(large)
 
 
-@pytest.mark.parametrize("limit_ms", [LEAST_MS, 149, 150, 999, 1000, 1049, 1050, 1051, MOST_MS])
+@pytest.mark.parametrize("limit_ms", [LEAST_MS, 149, 150, 999, 1000, 1049, 1050, 1051, MAX_MS])
 def test_curl_is_given_what_is_left_of_the_limit(tmp_path: Path, limit_ms: int) -> None:
     (tmp_path / "bin").mkdir()
     curl = tmp_path / "bin/curl"
@@ -298,7 +298,7 @@ def test_it_is_plain_posix() -> None:
         ("socket", {"socket": "/" + "a" * 107}),
         ("socket", {"socket": ""}),
         ("timeout", {"limit_ms": LEAST_MS - 1}),
-        ("timeout", {"limit_ms": MOST_MS + 1}),
+        ("timeout", {"limit_ms": MAX_MS + 1}),
     ],
 )
 def test_settings_that_would_not_work_are_refused(field: str, given: dict[str, object]) -> None:

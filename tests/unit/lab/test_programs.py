@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
 from vmtune import lab
 from vmtune.errors import LabError
-from vmtune.lab.programs import require_programs, run
+from vmtune.lab.programs import BOOTSTRAP, require_programs, run
 from vmtune.lab.vms import VmStatus, parse_domstats
 
 
@@ -21,6 +22,13 @@ def test_missing_programs_are_named_with_their_package(monkeypatch: pytest.Monke
     assert "iproute2" in ip.remedy
     assert "libvirt-clients" in virsh.remedy
     assert unknown.remedy == ""
+
+
+def test_what_libvirts_hook_runs_is_in_each_list_of_packages() -> None:
+    bootstrap = BOOTSTRAP.read_text()
+    (plain,) = re.findall(r"^plain_packages='([^']*)'", bootstrap, re.MULTILINE)
+    assert "curl" in plain.split()
+    assert " curl:curl" in bootstrap  # where packages are not installed, what is missing is said
 
 
 def test_present_programs_are_fine() -> None:

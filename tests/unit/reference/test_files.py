@@ -13,10 +13,10 @@ from vmtune.bench.migration.scenarios import BenchHosts, why_not
 from vmtune.bench.model.campaign.campaign import (
     QUICK_BLOCKS,
     Arm,
-    Beside,
     Campaign,
-    CampaignPlace,
     Cell,
+    PublishedChoice,
+    Testbed,
 )
 from vmtune.bench.model.campaign.file import from_json, to_json
 from vmtune.bench.model.campaign.file import read_toml as read_campaign
@@ -33,7 +33,7 @@ from vmtune.model.versions import Version
 from vmtune.reference.facts import FACTS, Facts, Role
 from vmtune.reference.files import FileKind, ScenarioFile, scenario_file, scenario_files
 from vmtune.reference.loading import reference, references, table_of
-from vmtune.reference.matching import EffectMatch, Match, cell_beside, effect_beside
+from vmtune.reference.matching import EffectMatch, Match, match_cell, match_effect
 from vmtune.reference.own import facts_of_block_cell, facts_of_run
 
 GIB = 1 << 30
@@ -90,7 +90,7 @@ def test_a_campaign_loads_and_keeps_its_promises(file: ScenarioFile) -> None:
     assert made.title and made.primary_metric in METRICS
     assert from_json(json.loads(json.dumps(to_json(made))), {}) == made
     comments = " ".join(line.strip("# ") for line in file.text.splitlines() if line[:1] == "#")
-    if made.beside is not None:
+    if made.published is not None:
         assert f"{made.run_count} runs" in comments
     rings = {scenario.dirty_ring_entries for scenario in scenarios(made)}
     assert made.kvm is (True if any(rings) else None)
@@ -123,14 +123,14 @@ def test_a_matrix_loads_and_keeps_its_promises(file: ScenarioFile) -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_file_that_repeats_a_source_says_which(file: ScenarioFile) -> None:
     made = campaign(file.name) if file in CAMPAIGNS else matrix(file.name)
-    beside = made.beside
-    if beside is None:
+    chosen = made.published
+    if chosen is None:
         assert file.name in ("noise", "stock-against-tuned")
         return
-    source = reference(beside.reference)
+    source = reference(chosen.reference)
     assert file.name in source.scenarios
-    table = table_of(source, beside.table)
-    assert all(FACTS[name].role is Role.SCALE for name in beside.scale)
+    table = table_of(source, chosen.table)
+    assert all(FACTS[name].role is Role.SCALE for name in chosen.scale)
     judged = made if isinstance(made, Campaign) else campaign_of(made)
     assert table.metric == judged.primary_metric
 
@@ -139,14 +139,14 @@ def test_every_file_that_a_source_names_ships() -> None:
     for source in references().values():
         for name in source.scenarios:
             made = campaign(name) if scenario_file(name) in CAMPAIGNS else matrix(name)
-            assert made.beside is not None and made.beside.reference == source.id
+            assert made.published is not None and made.published.reference == source.id
 
 
 @pytest.mark.parametrize("name", ["stock-against-tuned", "noise"])
 def test_the_examples_run_on_the_lab_in_six_blocks(name: str) -> None:
     made = campaign(name)
     assert made.blocks == 6
-    assert {arm.place for arm in made.arms} == {CampaignPlace.LAB}
+    assert {arm.testbed for arm in made.arms} == {Testbed.LAB}
     assert made.same_arms is (name == "noise")
     assert made.arms[0].values == {}
     on_libvirt = BenchHosts(some.host("a"), some.host("b"), some.vm(), True)
@@ -158,14 +158,14 @@ def test_the_drop_duration_matrix_is_the_sources_but_for_what_does_not_fit() -> 
     made = campaign("drop-duration")
     source = reference("dirty-ring-reaper")
     table = source.tables["drop"]
-    beside = made.beside
-    assert beside == Beside(
+    chosen = made.published
+    assert chosen == PublishedChoice(
         "dirty-ring-reaper", "drop", {"vcpus": 4, "memory_bytes": 16, "region_bytes": 8}
     )
     found = {}
     for cell in made.cells:
         for arm in made.arms:
-            match = cell_beside(source, table, facts(made, cell, arm), beside.scale)
+            match = match_cell(source, table, facts(made, cell, arm), chosen.scale)
             assert isinstance(match, Match)
             at = match.row.at
             place = f"{at['vcpus']}C{int(at['memory_bytes']) // GIB}G"
@@ -182,18 +182,18 @@ def test_the_drop_duration_matrix_is_the_sources_but_for_what_does_not_fit() -> 
 @pytest.mark.parametrize("name", ["drop-duration", "drop-duration-quick"])
 def test_every_comparison_of_it_stands_beside_a_published_one(name: str) -> None:
     made = campaign(name)
-    assert made.beside is not None
-    source = reference(made.beside.reference)
+    assert made.published is not None
+    source = reference(made.published.reference)
     by_name = {arm.name: arm for arm in made.arms}
     for cell in made.all_cells:
         for arm in made.arms:
             for other in made.against(arm):
-                match = effect_beside(
+                match = match_effect(
                     source,
                     source.tables["drop"],
                     facts(made, cell, by_name[other]),
                     facts(made, cell, arm),
-                    made.beside.scale,
+                    made.published.scale,
                 )
                 assert isinstance(match, EffectMatch), (arm.name, other)
                 published = source.arms[match.published.row.arm].facts
@@ -230,7 +230,7 @@ def test_the_loads_of_the_zero_copy_matrix_stand_beside_the_sources(name: str) -
     copied, zero_copy = made.arms
     loads = set()
     for cell in made.cells:
-        match = effect_beside(
+        match = match_effect(
             source,
             source.tables["time_reduction"],
             facts(made, cell, copied),
@@ -248,7 +248,7 @@ def test_the_channels_are_the_sources() -> None:
     (cell,) = made.all_cells
     arms = []
     for arm in made.arms:
-        match = cell_beside(source, source.tables["throughput"], facts(made, cell, arm))
+        match = match_cell(source, source.tables["throughput"], facts(made, cell, arm))
         assert isinstance(match, Match)
         arms.append(match.row.arm)
     assert arms == [arm.name for arm in made.arms] == list(source.arms)
@@ -262,7 +262,7 @@ def test_the_fio_matrix_is_the_sources() -> None:
     found = []
     for cell in made.matrix.cells[:10]:
         for version in (Version(7, 2, 22), Version(10, 0, 2)):
-            match = cell_beside(source, table, facts_of_block_cell(cell, version))
+            match = match_cell(source, table, facts_of_block_cell(cell, version))
             assert isinstance(match, Match)
             assert match.distance == 0
             found.append(match.row)
@@ -272,6 +272,6 @@ def test_the_fio_matrix_is_the_sources() -> None:
     assert isinstance(memory.matrix, BlockMatrix)
     for cell in memory.matrix.cells:
         before = facts_of_block_cell(cell, Version(6, 1))
-        match = cell_beside(resize, resize.tables["iops"], before)
+        match = match_cell(resize, resize.tables["iops"], before)
         assert isinstance(match, Match)
         assert (match.row.arm, match.distance) == ("before", 0)

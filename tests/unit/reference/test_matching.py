@@ -20,9 +20,9 @@ from vmtune.reference.matching import (
     Match,
     NoMatch,
     OwnEffect,
-    cell_beside,
-    effect_beside,
     effects,
+    match_cell,
+    match_effect,
     stand,
 )
 from vmtune.reference.tables import Reference, Table
@@ -65,7 +65,7 @@ def near_a_cell(draw: st.DrawFn) -> tuple[Reference, Table, Facts]:
 @given(near_a_cell())
 def test_what_was_measured_is_the_same_in_every_match(case: tuple[Reference, Table, Facts]) -> None:
     each, table, own = case
-    found = cell_beside(each, table, own)
+    found = match_cell(each, table, own)
     same = [
         row
         for row in table.rows
@@ -81,7 +81,7 @@ def test_what_was_measured_is_the_same_in_every_match(case: tuple[Reference, Tab
 @given(near_a_cell())
 def test_every_difference_is_told_and_nothing_else(case: tuple[Reference, Table, Facts]) -> None:
     each, table, own = case
-    found = cell_beside(each, table, own)
+    found = match_cell(each, table, own)
     assume(isinstance(found, Match))
     assert isinstance(found, Match)
     published = each.facts_of(found.row)
@@ -103,12 +103,12 @@ def test_every_difference_is_told_and_nothing_else(case: tuple[Reference, Table,
 @given(near_a_cell())
 def test_no_other_figure_is_nearer(case: tuple[Reference, Table, Facts]) -> None:
     each, table, own = case
-    found = cell_beside(each, table, own)
+    found = match_cell(each, table, own)
     assume(isinstance(found, Match))
     assert isinstance(found, Match)
     assert found.distance >= 0
     for row in table.rows:
-        alone = cell_beside(each, _only(table, row), own)
+        alone = match_cell(each, _only(table, row), own)
         if isinstance(alone, Match):
             assert (found.unknown, found.distance) <= (alone.unknown, alone.distance)
 
@@ -120,7 +120,7 @@ def test_the_order_of_the_table_matters_only_between_equals(
     each, table, own = case
     rows = list(table.rows)
     random.shuffle(rows)
-    one, two = cell_beside(each, table, own), cell_beside(each, _only(table, *rows), own)
+    one, two = match_cell(each, table, own), match_cell(each, _only(table, *rows), own)
     if isinstance(one, Match):
         assert isinstance(two, Match)
         assert (one.unknown, one.distance) == (two.unknown, two.distance)
@@ -133,7 +133,7 @@ def test_the_order_of_the_table_matters_only_between_equals(
 )
 def test_a_figure_stands_beside_itself(each: Reference, table: Table) -> None:
     for row in table.rows:
-        found = cell_beside(each, table, each.facts_of(row))
+        found = match_cell(each, table, each.facts_of(row))
         assert isinstance(found, Match)
         assert (found.unknown, found.distance) == (0, 0)
         # Arms that differ in nothing but what cannot be compared share their place.
@@ -145,7 +145,7 @@ def test_a_figure_stands_beside_itself(each: Reference, table: Table) -> None:
 )
 def test_an_effect_stands_beside_itself(each: Reference, table: Table) -> None:
     for effect in effects(each, table):
-        found = effect_beside(each, table, effect.base, effect.arm)
+        found = match_effect(each, table, effect.base, effect.arm)
         assert isinstance(found, EffectMatch)
         assert found.distance == 0
         assert {d.fact for d in found.differences} <= {"kernel"}
@@ -156,7 +156,7 @@ def test_an_effect_is_of_the_same_two_arms(case: tuple[Reference, Table], data: 
     each, table = case
     effect = data.draw(st.sampled_from(list(effects(each, table))))
     base, arm = data.draw(own_facts(effect.base)), data.draw(own_facts(effect.arm))
-    found = effect_beside(each, table, base, arm)
+    found = match_effect(each, table, base, arm)
     if isinstance(found, NoMatch):
         assert found.reason
         return
@@ -190,7 +190,7 @@ def test_a_small_machine_finds_its_place_in_the_dirty_ring_table() -> None:
     each = reference("dirty-ring-reaper")
     table = each.tables["drop"]
     reaped = lab("adaptive", reaper_policy="predict", reaper_place="outside QEMU")
-    found = cell_beside(each, table, reaped)
+    found = match_cell(each, table, reaped)
     assert isinstance(found, Match)
     assert (found.row.arm, found.row.at["vcpus"]) == ("ring 65536, optimised", 2)
     assert [difference.text for difference in found.differences] == [
@@ -202,7 +202,7 @@ def test_a_small_machine_finds_its_place_in_the_dirty_ring_table() -> None:
         "Reaper policy: predict here, levels there",
         "Reaper runs: outside QEMU here, inside QEMU there",
     ]
-    effect = effect_beside(each, table, lab("stock"), reaped)
+    effect = match_effect(each, table, lab("stock"), reaped)
     assert isinstance(effect, EffectMatch)
     assert effect.published.ratio.text == "0.270"
     assert len(effect.differences) == 7
@@ -216,7 +216,7 @@ def test_the_larger_region_is_nearer_to_the_larger_published_one() -> None:
     table = each.tables["drop"]
     for region, nearest in ((384 * MIB, 3), (2 * GIB, 3), (5 * GIB, 6), (64 * GIB, 30)):
         large = lab("none", vcpus=8, memory_bytes=32 * GIB, region_bytes=region)
-        found = cell_beside(each, table, large)
+        found = match_cell(each, table, large)
         assert isinstance(found, Match)
         assert found.row.at["region_bytes"] == nearest * GIB
         assert found.distance == pytest.approx(abs(math.log2(region / (nearest * GIB))))
@@ -227,10 +227,10 @@ def test_a_figure_of_which_more_is_known_goes_before_a_nearer_one() -> None:
     far = each.tables["drop"].rows[0]
     vague = replace(far, at={"vcpus": 2, "memory_bytes": 4 * GIB})
     own = lab("none", vcpus=2, memory_bytes=4 * GIB)
-    found = cell_beside(each, _only(each.tables["drop"], vague, far), own)
+    found = match_cell(each, _only(each.tables["drop"], vague, far), own)
     assert isinstance(found, Match)
     assert (found.row, found.unknown) == (far, 1)  # of both, the channels are not known
-    alone = cell_beside(each, _only(each.tables["drop"], vague), own)
+    alone = match_cell(each, _only(each.tables["drop"], vague), own)
     assert isinstance(alone, Match)
     assert (alone.unknown, alone.distance) == (2, 0)
 
@@ -239,23 +239,23 @@ def test_another_thing_does_not_match_and_the_reason_names_it() -> None:
     each = reference("zero-copy-multifd")
     table = each.tables["time_reduction"]
     own: dict[str, FactValue] = {"zero_copy_send": True, "multifd_channels": 4}
-    assert cell_beside(each, table, own) == NoMatch("Host load was not recorded here")
+    assert match_cell(each, table, own) == NoMatch("Host load was not recorded here")
     busy = {**own, "host_load": "busy"}
-    found = cell_beside(each, table, busy)
+    found = match_cell(each, table, busy)
     assert isinstance(found, Match)
     assert found.row.figure.printed == "~25%"
     copied = {**busy, "zero_copy_send": False}
-    assert cell_beside(each, table, copied) == NoMatch("Zero copy is off here")
-    effect = effect_beside(each, table, copied, busy)
+    assert match_cell(each, table, copied) == NoMatch("Zero copy is off here")
+    effect = match_effect(each, table, copied, busy)
     assert isinstance(effect, EffectMatch)
     assert effect.published.ratio.text == "~0.750"
-    assert effect_beside(each, table, busy, copied) == NoMatch("Zero copy is on here")
+    assert match_effect(each, table, busy, copied) == NoMatch("Zero copy is on here")
 
 
 def test_a_table_without_ratios_has_no_effects() -> None:
     each = reference("srcu-boot-time")
     table = each.tables["synchronize_srcu"]
-    assert effect_beside(each, table, {}, {}) == NoMatch("the table has no ratios")
+    assert match_effect(each, table, {}, {}) == NoMatch("the table has no ratios")
 
 
 @pytest.mark.parametrize(

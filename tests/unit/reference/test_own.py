@@ -170,7 +170,7 @@ def test_a_boot() -> None:
         return facts_of_run(run_of(BootScenario(cell), kernel={"release": release}))
 
     found = facts(Accelerator.KVM, "6.1.0-40-amd64")
-    assert (found["srcu"], found["firmware"], found["vcpus"]) == ("mended", "ovmf", 2)
+    assert (found["srcu"], found["firmware"], found["vcpus"]) == ("fixed", "ovmf", 2)
     assert facts(Accelerator.KVM, "5.19.0-rc3")["srcu"] == "5.19-rc1"
     assert "srcu" not in facts(Accelerator.KVM, "5.10.0-9-amd64")  # may have been changed
     assert "srcu" not in facts(Accelerator.TCG, "6.1.0-40-amd64")

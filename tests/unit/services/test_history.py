@@ -51,6 +51,26 @@ async def test_other_setups_are_apart_and_few_runs_tell_no_change(store: Store) 
     assert "20" in history.strands[1].reason
 
 
+@pytest.mark.parametrize("state", [RunState.NOT_CONVERGED, RunState.FAILED])
+async def test_runs_that_begin_to_time_out_are_a_change(store: Store, state: RunState) -> None:
+    values = noisy(1000, 40, 4)
+    lost = {n: state for n in range(20, 40) if n % 10 not in (0, 3, 7)}
+    kept = {n: v for n, v in enumerate(values) if n not in lost}
+    for n in range(40):
+        metric = "elapsed_ms" if n in lost else "total_time_ms"
+        put(store, f"n{n}", [9000.0 if n in lost else kept[n]], metric=metric, after=n,
+            states={0: lost[n]} if n in lost else {})  # fmt: skip
+    (entry,) = (await HistoryService(store).history("q/busy", "total_time_ms")).strands
+    (change,) = entry.completion or ()
+    assert (change.before, change.since) == (1.0, BEGAN + timedelta(minutes=21))
+    assert change.after < 0.4
+    at_limit = [point for point in entry.points if point.at_limit]
+    if state is RunState.FAILED:
+        assert (len(entry.lost), at_limit) == (14, [])
+    else:
+        assert (entry.lost, {point.value for point in at_limit}) == ((), {9000.0})
+
+
 async def test_steady_values_have_no_change(store: Store) -> None:
     put(store, "steady", noisy(1000, 40, 4), profile="p")
     history = await HistoryService(store).history("q/busy", "total_time_ms", "p")

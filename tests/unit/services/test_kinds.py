@@ -17,19 +17,20 @@ from vmtune.bench.boot.order import BootOrder
 from vmtune.bench.catalogue import CATALOGUE, why_not_alone
 from vmtune.bench.files import exchange
 from vmtune.bench.guestperf.exporting import export_report
-from vmtune.bench.migration.order import DirectPlace
+from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.model.campaign.matrix import read_campaign
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS_OF
-from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState
-from vmtune.bench.model.runs.series import Series, apart, together
+from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Testbed
+from vmtune.bench.model.runs.series import Series, apart, joined
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.plots.plot import plot_run
 from vmtune.bench.reduce import reduce
 from vmtune.bench.report.tables import terminal_tables
-from vmtune.bench.services.comparisons.arms import meant_by
+from vmtune.bench.services.comparisons.arms import expected_differences
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
+from vmtune.bench.services.runs.files import whole_run
 from vmtune.bench.services.runs.runs import RunRequest
 from vmtune.errors import Blocked, InvalidInput
 from vmtune.stats.model import Verdict
@@ -117,7 +118,7 @@ async def test_what_is_for_migrations_alone_is_refused(bench: Bench) -> None:
         return [(problem.field, problem.code) for problem in refused.value.problems]
 
     assert await why(RunRequest(BLOCK, kvm=True)) == [("kvm", "not_for_kind")]
-    assert await why(RunRequest(BOOT, place=Place.LAB)) == [("place", "not_for_kind")]
+    assert await why(RunRequest(BOOT, testbed=Testbed.LAB)) == [("testbed", "not_for_kind")]
     assert await why(RunRequest(BOOT, overrides=("x",))) == [("overrides", "not_for_kind")]
     assert await why(RunRequest(BLOCK, values={"multifd": True})) == [
         ("values.multifd", "not_settable")
@@ -145,14 +146,14 @@ def test_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "qemu"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    here = DirectPlace(program)
+    here = DirectTestbed(program)
     block, boot = CATALOGUE[BLOCK], CATALOGUE[BOOT]
     assert not isinstance(block, type(CATALOGUE["plain/1gbs"]))
     assert isinstance(boot, BootScenario)
     assert why_not_alone(boot, here, False, None) == ""
     small = why_not_alone(boot, here, False, 1 << 20)
     assert small == "the VM needs 512 MiB, and the host has 1 MiB"
-    gone = DirectPlace(tmp_path / "gone")
+    gone = DirectTestbed(tmp_path / "gone")
     assert "no program" in why_not_alone(boot, gone, True, None)
     monkeypatch.setenv("PATH", "")
     assert "fio is not installed" in why_not_alone(block, here, True, None)  # type: ignore[arg-type]
@@ -198,12 +199,13 @@ async def finished(bench: Bench, document: dict[str, Any]) -> str:
 
 async def test_a_matrix_is_compared_cell_by_cell(bench: Bench) -> None:
     id = await finished(bench, matrix("block", 2, iodepth=[1, 64]))
-    report = await ComparisonService(bench.it.store).compare(Asked(campaign=id))
+    report = ComparisonService(bench.it.store).compared(Asked(campaign=id))
     assert report.primary_metric == "iops"
     cells = [f"blocks/null-co-randread-4k-{depth}-1" for depth in (1, 64)]
     assert [cell.name for cell in report.cells] == cells
     for cell in report.cells:
-        first, *others = cell.comparisons
+        success, first, *others = cell.comparisons
+        assert success.metric == "load_completed"
         assert (first.metric, first.size) == ("iops", 6)
         assert first.verdict is Verdict.EQUIVALENT  # the runner gives almost the same to all
         judged = [each for each in others if each.test is not None]
@@ -217,25 +219,25 @@ async def runs(bench: Bench) -> list[Run]:
 
 async def test_one_arm_is_shown_and_compared_with_nothing(bench: Bench) -> None:
     document = matrix("boot", 1, accelerators=["tcg"], vcpus=[1, 2])
-    campaign, forecast = await bench.campaigns.foresee(document)
+    campaign, forecast = await bench.campaigns.forecast_of(document)
     assert campaign.primary_metric == "boot_to_userspace_ms"
     assert "15 s for each boot" in forecast.duration_reason
     id = await finished(bench, document)
-    report = await ComparisonService(bench.it.store).compare(Asked(campaign=id))
+    report = ComparisonService(bench.it.store).compared(Asked(campaign=id))
     assert [cell.comparisons for cell in report.cells] == [(), ()]
     for cell in report.cells:
-        first = cell.spreads[0]
+        first = cell.spreads[1]
         assert (first.metric, first.summary.runs) == ("boot_to_userspace_ms", 6)
         assert first.summary.minimum is not None and first.summary.minimum.value > 800
     assert bench.it.store.campaigns.floors([run.fingerprint for run in await runs(bench)]) == ()
-    few = await ComparisonService(bench.it.store).compare(
+    few = ComparisonService(bench.it.store).compared(
         Asked(campaign=id, metrics=("booted",), reference="srcu-boot-time/boot_time")
     )
-    assert [metric.name for metric in few.metrics] == ["boot_to_userspace_ms", "booted"]
+    assert [metric.name for metric in few.metrics] == ["booted", "boot_to_userspace_ms"]
     assert {each.metric for cell in few.cells for each in cell.spreads} == {
         "boot_to_userspace_ms", "booted",
     }  # fmt: skip
-    beside = [note for note in few.notes if note.startswith("beside srcu-boot-time")]
+    beside = [note for note in few.notes if note.startswith("published in srcu-boot-time")]
     assert len(beside) == 2  # one for each cell
     assert all("SRCU grace periods was not recorded" in note for note in beside)  # TCG has none
     assert terminal_tables(few)
@@ -243,7 +245,7 @@ async def test_one_arm_is_shown_and_compared_with_nothing(bench: Bench) -> None:
 
 def test_accelerators_differ_on_purpose() -> None:
     def meant(*accelerators: str) -> tuple[str, ...]:
-        return meant_by(read_campaign(matrix("boot", 1, accelerators=accelerators), {}))
+        return expected_differences(read_campaign(matrix("boot", 1, accelerators=accelerators), {}))
 
     assert meant("kvm") == meant("tcg") == ()
     assert meant("kvm", "tcg") == ("accelerator", "kvm")
@@ -259,24 +261,24 @@ def test_accelerators_differ_on_purpose() -> None:
 )
 async def test_files_bring_back_the_same(bench: Bench, record: RunRecord) -> None:
     done = await ended(bench, RunRequest(BLOCK if record.block else BOOT))
-    whole = replace(await bench.it.runs.whole(done.id), record=record)
+    whole = replace(whole_run(bench.it.store, done.id), record=record)
     document = json.loads(json.dumps(exchange.to_document(whole)))
     assert exchange.from_document(document) == whole
     assert exchange.from_csv_gz(exchange.to_csv_gz(whole)) == whole
     head, rows = apart(record)
-    assert together(head, rows) == record
+    assert joined(head, rows) == record
     assert reduce(record, RunState.COMPLETED, {}) != {}
 
 
 async def test_pictures_and_reports(bench: Bench) -> None:
     load, boot = await ended(bench, RunRequest(BLOCK)), await ended(bench, RunRequest(BOOT))
-    picture = plot_run(await bench.it.runs.whole(load.id))
+    picture = plot_run(whole_run(bench.it.store, load.id))
     assert "Memory maps of QEMU" in picture and "stacks of coroutines" in picture
-    marks = plot_run(await bench.it.runs.whole(boot.id))
+    marks = plot_run(whole_run(bench.it.store, boot.id))
     assert "user space" in marks and "402 ms" in marks
     for page in (picture, marks):
         assert "Not to be had" not in page  # as of a migration
         assert "The guest" not in page.replace("The guest's", "")
     with pytest.raises(InvalidInput) as refused:
-        export_report(await bench.it.runs.whole(load.id))
+        export_report(whole_run(bench.it.store, load.id))
     assert refused.value.problems[0].code == "not_for_kind"

@@ -82,6 +82,24 @@ async def test_pages_are_the_same_and_few_hosts_are_asked(
         assert first.page.next is not None
 
 
+async def test_vms_that_are_gone_leave_no_pages_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sim = fleet()
+    async with fleet_world(tmp_path, sim) as it:
+        await it.hosts.list_vms()
+        for name in "abcd":  # what is left is on the last hosts alone
+            sim.hosts[name].vms.clear()
+        left = sum(len(host.vms) for host in sim.hosts.values())
+        monkeypatch.setattr(module, "_LARGE_FLEET_VMS", 1)
+        sim.calls.clear()
+        page = await Queries(it.store, it.hosts, BUILT_IN).vms(VmFilter(), None, 4)
+        assert len(page.page.items) == 4
+        assert sim.calls["list_vms"] <= len(sim.hosts)  # each at most once
+        pages = await all_pages(Queries(it.store, it.hosts, BUILT_IN), VmFilter(), EVERYTHING)
+        assert len(told(pages)) == left
+
+
 async def test_where_a_vm_is_takes_no_probe_of_it(tmp_path: Path) -> None:
     sim = fleet()
     async with fleet_world(tmp_path, sim) as it:

@@ -13,13 +13,15 @@ from tests.support.samples import make_samples
 from vmtune.model.access.audit import Act, Outcome
 from vmtune.model.access.scopes import SERVICE
 from vmtune.model.migration.record import MigrationState, SamplesKept
-from vmtune.model.retention import Keeping
+from vmtune.model.retention import RetentionSettings
 from vmtune.services import retention as keeping_service
 from vmtune.services.retention import Pruned, RetentionService, expired, prune
 from vmtune.storage import Store, upgrade
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-KEEPING = Keeping(samples_whole_days=30, samples_thinned_s=10, samples_days=365, audit_days=90)
+RETENTION = RetentionSettings(
+    samples_whole_days=30, samples_thinned_s=10, samples_days=365, audit_days=90
+)
 ACT = Act(SERVICE, "", "retention")
 
 
@@ -58,9 +60,9 @@ def kept(store: Store) -> list[SamplesKept]:
     return [record.samples_kept for record in store.migrations.list().items]
 
 
-def pruned(store: Store, keeping: Keeping, clock: Clock) -> Pruned:
+def pruned(store: Store, retention: RetentionSettings, clock: Clock) -> Pruned:
     done = Pruned()
-    for step in prune(store, keeping, ACT, clock):
+    for step in prune(store, retention, ACT, clock):
         done += step
     return done
 
@@ -71,10 +73,10 @@ def test_it_does_what_it_said_it_would(store: Store, clock: Clock) -> None:
     clock.time += timedelta(days=340)
     migrated(store)
     clock.time += timedelta(days=31)
-    would = expired(store, KEEPING, clock)
+    would = expired(store, RETENTION, clock)
     assert (would.thin.migrations, would.drop.migrations, would.drop.samples) == (1, 3, 900)
     assert would.entries > 0
-    done = pruned(store, KEEPING, clock)
+    done = pruned(store, RETENTION, clock)
     assert (done.thinned, done.dropped, done.dropped_samples) == (1, 3, 900)
     assert (done.thinned_samples > 150, done.entries) == (True, would.entries)
     assert kept(store) == [
@@ -83,8 +85,8 @@ def test_it_does_what_it_said_it_would(store: Store, clock: Clock) -> None:
         SamplesKept.DROPPED,
         SamplesKept.DROPPED,
     ]
-    assert pruned(store, KEEPING, clock) == Pruned()
-    again = expired(store, KEEPING, clock)
+    assert pruned(store, RETENTION, clock) == Pruned()
+    again = expired(store, RETENTION, clock)
     assert (again.thin.migrations, again.drop.migrations, again.entries) == (0, 0, 0)
     assert store.audit.check().broken_at is None
 
@@ -92,7 +94,7 @@ def test_it_does_what_it_said_it_would(store: Store, clock: Clock) -> None:
 def test_nothing_goes_where_all_is_kept_for_ever(store: Store, clock: Clock) -> None:
     migrated(store)
     clock.time += timedelta(days=36_500)
-    assert pruned(store, Keeping(0, 10, 0, 0), clock) == Pruned()
+    assert pruned(store, RetentionSettings(0, 10, 0, 0), clock) == Pruned()
     assert kept(store) == [SamplesKept.WHOLE]
 
 
@@ -101,10 +103,10 @@ def test_who_stopped_in_the_middle_goes_on(store: Store, clock: Clock) -> None:
         migrated(store)
         store.audit.add(ACT, Outcome.REFUSED, "x", 403, ())
     clock.time += timedelta(days=400)
-    steps = prune(store, KEEPING, ACT, clock)
+    steps = prune(store, RETENTION, ACT, clock)
     assert next(steps) == Pruned(dropped=1, dropped_samples=300)
     steps.close()
-    assert pruned(store, KEEPING, clock).dropped == 2
+    assert pruned(store, RETENTION, clock).dropped == 2
 
 
 async def test_a_second_at_a_time_and_once_an_hour(
@@ -114,14 +116,14 @@ async def test_a_second_at_a_time_and_once_an_hour(
         migrated(store)
     clock.time += timedelta(days=40)
     monkeypatch.setattr(keeping_service, "_AT_ONCE_S", 0.0)  # one step each time
-    service = RetentionService(store, KEEPING, now=clock, clock=clock.seconds)
+    service = RetentionService(store, RETENTION, now=clock, clock=clock.seconds)
     for thinned in (1, 2, 3):
         await service.run()
         assert kept(store).count(SamplesKept.THINNED) == thinned
     await service.run()  # finds that it is done
     migrated(store)
     clock.time += timedelta(days=40)
-    store.keeping.begin_task(keeping_service.TASK, 3600)  # another service was first
+    store.retention.begin_task(keeping_service.TASK, 3600)  # another service was first
     await service.run()
     assert kept(store).count(SamplesKept.THINNED) == 3
     clock.time += timedelta(hours=1)
@@ -134,9 +136,9 @@ async def test_a_fault_ends_it_until_the_next_hour(
 ) -> None:
     migrated(store)
     clock.time += timedelta(days=40)
-    service = RetentionService(store, KEEPING, now=clock, clock=clock.seconds)
+    service = RetentionService(store, RETENTION, now=clock, clock=clock.seconds)
     with monkeypatch.context() as broken:
-        broken.setattr(store.keeping, "to_thin", lambda *_: 1 / 0)
+        broken.setattr(store.retention, "to_thin", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await service.run()
     await service.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -91,9 +92,9 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         if waiting:
             _holds_an_evacuation(store)
         if dump.stem >= "0007":
-            (service,) = store.fleet.all()
+            (service,) = store.services.all()
             assert (service.machine, store.hosts.get("a").owner) == ("here", service.name)
-            assert [order.job for order in store.fleet.orders(service.name)] == ["0123"]
+            assert [order.job for order in store.services.orders(service.name)] == ["0123"]
         assert store.hosts.get("b").owner == ""
         tuning = store.tunings.get(VM)
         assert tuning is not None
@@ -106,7 +107,7 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         assert (scan.pending, scan.result is not None) == (False, since_0009)
         integrity = store.audit.check()
         assert (integrity.broken_at, integrity.dropped) == (None, 2 if since_0009 else 0)
-        assert store.keeping.begin_task("retention", 3600)
+        assert store.retention.begin_task("retention", 3600)
 
 
 def test_states_of_vms_in_evacuations_and_periodic_tasks_are_renamed(tmp_path: Path) -> None:
@@ -130,6 +131,45 @@ def test_states_of_vms_in_evacuations_and_periodic_tasks_are_renamed(tmp_path: P
         scan = store.drift_scans.get("a")
         assert scan.result is not None
         assert (scan.result.checked, scan.result.without_profile, scan.result.skipped) == (2, 3, 1)
+
+
+def test_testbeds_and_the_outputs_of_programs_are_renamed(tmp_path: Path) -> None:
+    url = load(DUMPS / "0010.sql", tmp_path / "vmtune.db")
+    with closing(sqlite3.connect(tmp_path / "vmtune.db")) as connection, connection:
+        ((key, text),) = connection.execute("SELECT number, campaign FROM campaigns LIMIT 1")
+        campaign = json.loads(text)
+        campaign["arms"] = [{**arm, "place": "lab"} for arm in campaign["arms"]]
+        campaign["beside"] = {"reference": "dirty-ring"}
+        connection.execute(
+            "UPDATE campaigns SET campaign = ? WHERE number = ?", (json.dumps(campaign), key)
+        )
+        connection.execute("UPDATE runs SET place = 'lab'")
+        connection.execute('UPDATE runs SET setup = \'{"name":"x","most_iterations":30}\'')
+        said = {"block": {"fio": None, "fio_said": "a", "qemu_said": "b", "foreseen": None}}
+        connection.execute(
+            'UPDATE profile_revisions SET "values" = \'{"reaper_most_interval_ms":500}\''
+        )
+        connection.execute("UPDATE run_heads SET head = ?", (json.dumps(said),))
+    upgrade(url)
+    with closing(sqlite3.connect(tmp_path / "vmtune.db")) as connection:
+        for (text,) in connection.execute(
+            "SELECT campaign FROM campaigns WHERE number = ?", (key,)
+        ):
+            found = [(arm["testbed"], "place" in arm) for arm in json.loads(text)["arms"]]
+            assert found == [("lab", False)] * len(campaign["arms"])
+            assert json.loads(text)["published"] == {"reference": "dirty-ring"}
+            assert "beside" not in json.loads(text)
+        assert {testbed for (testbed,) in connection.execute("SELECT testbed FROM runs")} == {"lab"}
+        for (values,) in connection.execute('SELECT "values" FROM profile_revisions'):
+            assert json.loads(values) == {"reaper_max_interval_ms": 500}
+        for (setup,) in connection.execute("SELECT setup FROM runs"):
+            assert json.loads(setup) == {"name": "x", "max_iterations": 30}
+        heads = [json.loads(head) for (head,) in connection.execute("SELECT head FROM run_heads")]
+        assert heads
+        for head in heads:
+            assert head["block"] == {
+                "fio": None, "fio_output": "a", "qemu_output": "b", "pool_forecast": None,
+            }  # fmt: skip
 
 
 def _holds_an_evacuation(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""``vmtune host carry-out-limits``: what the systemd unit of root runs on a host."""
+"""``vmtune host apply-limits``: what the systemd unit of root runs on a host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vmtune.api.wiring.limits import carry_out
+from vmtune.api.wiring.limits import apply_limits
 from vmtune.client.session import Session, common, pass_session
 
 
@@ -14,7 +14,7 @@ from vmtune.client.session import Session, common, pass_session
 @click.argument("wishes", type=click.Path(path_type=Path))
 @common
 @pass_session
-def carry_out_limits(session: Session, wishes: Path) -> None:
+def apply_limits_command(session: Session, wishes: Path) -> None:
     """Set the limits that the service requests in the file WISHES. For the systemd unit of root."""
-    found = carry_out(wishes)
+    found = apply_limits(wishes)
     session.report(found, ", ".join(f"{name} {value}" for name, value in found.items()))

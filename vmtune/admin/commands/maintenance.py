@@ -16,6 +16,7 @@ from vmtune.client.views.output import fields
 from vmtune.client.views.render import moment, size
 from vmtune.config.settings import Settings
 from vmtune.documents.dataclass_json import to_json
+from vmtune.services.backup.backups import Restored
 
 _File = click.Path(path_type=Path, dir_okay=False)
 
@@ -80,15 +81,24 @@ def restore(
         **to_json(done.manifest),
         "undo": str(done.undo) if done.undo else None,
         "upgraded": list(done.upgraded),
+        "revoked_again": done.revoked_again,
+        "knows_revoked": done.knows_revoked,
     }
     made = done.manifest
     pairs = [
         ("restored", f"{sum(made.rows.values()):,} rows of {moment(made.made_at.isoformat())}"),
         ("schema", " -> ".join((made.revision, *done.upgraded))),
         ("jobs", "" if made.has_jobs else "none in the backup"),
+        ("tokens", _tokens(done)),
         ("kept", f"{done.undo}, the data before the restore" if done.undo else ""),
     ]
     session.show(document, lambda: fields(pairs))
+
+
+def _tokens(done: Restored) -> str:
+    if not done.knows_revoked:
+        return "as in the backup: revoke those that were revoked since (vmtune token list)"
+    return f"{done.revoked_again} revoked since the backup, and again" if done.revoked_again else ""
 
 
 @click.command()

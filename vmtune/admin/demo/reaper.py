@@ -31,8 +31,8 @@ CHANGES: Mapping[str, Any] = {  # any JSON: parts of a scenario
     "values": {"max_bandwidth_bytes_per_s": 40_000_000},
     "warmup_s": 1,
     "cooldown_s": 0,
-    "most_seconds": HELD_S,
-    "most_iterations": 10_000,
+    "max_seconds": HELD_S,
+    "max_iterations": 10_000,
 }
 _SHOWN = {
     "guest_write_share_percent": "GUEST WRITES AT",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vmtune.errors import InvalidInput
 
-_MOST_BYTES = 200
+_MAX_BYTES = 200
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -44,7 +44,7 @@ def read_token(file: Path) -> str:
     try:
         with file.open("rb") as opened:
             mode = os.fstat(opened.fileno()).st_mode
-            content = opened.read(_MOST_BYTES)
+            content = opened.read(_MAX_BYTES)
     except OSError as error:
         raise InvalidInput(
             f"the token file {file} cannot be read: {error.strerror}",

@@ -24,7 +24,7 @@ def diagnosis_lines(found: Sequence[Document], all_: bool) -> Iterator[str]:
 
 
 def _one(diagnosis: Document, all_: bool) -> Iterator[str]:
-    findings, unseen = diagnosis["findings"], diagnosis["unseen"]
+    findings, skipped_checks = diagnosis["findings"], diagnosis["skipped_checks"]
     problems = [f for f in findings if f["severity"] != _INFO]
     if problems:
         yield f"{diagnosis['host']}: {_count(len(problems), 'problem')}"
@@ -33,14 +33,16 @@ def _one(diagnosis: Document, all_: bool) -> Iterator[str]:
     yield from finding_lines(findings if all_ else problems)
     notes = len(findings) - len(problems)
     if all_:
-        if unseen:
+        if skipped_checks:
             yield ""
             yield "not checked:"
-        for each in unseen:
+        for each in skipped_checks:
             yield f"  {each['what']}: {each['why']}"
-    elif notes or unseen:
+    elif notes or skipped_checks:
         parts = [_count(notes, "note")] if notes else []
-        parts += [f"{_count(len(unseen), 'check')} that could not run"] if unseen else []
+        parts += (
+            [f"{_count(len(skipped_checks), 'check')} that could not run"] if skipped_checks else []
+        )
         yield ""
         yield f"{' and '.join(parts)}: --all shows them"
 

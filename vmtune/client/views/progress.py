@@ -61,7 +61,7 @@ class Progression:
         before = self.stage
         self.stage = str(record["state"])
         if record.get("queued"):
-            self.stage = f"queued, {record['ahead']} ahead: {record['waits_for']}"
+            self.stage = f"queued, {record['ahead']} ahead: {record['waiting_reason']}"
         if self.stage == "completed":
             self.share = 1.0
         limit = record["values"].get("downtime_limit_ms")

@@ -10,7 +10,11 @@ form.addEventListener("submit", async (event) => {
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ token: form.token.value.trim() }),
     });
-    if (answer.ok) { location.reload(); return; }
+    if (answer.ok) {
+      localStorage.setItem("vmtune_csrf", (await answer.json()).csrf);
+      if (location.pathname.startsWith("/api/")) location.replace("/"); else location.reload();
+      return;
+    }
     const wait = answer.headers.get("Retry-After");
     problem.textContent = (await answer.json()).detail + (wait ? `: try again in ${wait} s` : "");
   } catch { problem.textContent = "the service does not answer"; }

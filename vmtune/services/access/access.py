@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from vmtune.config.settings import Settings
 from vmtune.services.access.audit import AuditService
@@ -32,13 +33,14 @@ class Access:
         cls, settings: Settings, users: LocalUsers, store: Store, hosts: HostService
     ) -> Access:
         """All of them over one store."""
-        tokens = TokenService(store, users)
+        days = timedelta(days=settings.oidc.max_token_days) if settings.oidc else None
+        tokens = TokenService(store, users, people_last=days)
         browsers = WebSessionService(store, tokens, settings.session_idle_minutes)
         oidc = OidcService(settings.oidc) if settings.oidc else None
         return cls(users, tokens, browsers, AccessGuard(store, hosts), AuditService(store), oidc)
 
-    async def tidy(self) -> None:
+    async def drop_expired(self) -> None:
         """Store what is not stored at each request, and delete what has expired."""
         await self.tokens.note_uses()
-        await self.browsers.tidy()
+        await self.browsers.drop_expired()
         await self.audit.note_suppressed()

@@ -12,6 +12,7 @@ import structlog
 from vmtune.errors import VmtuneError
 from vmtune.model.access.audit import Act, Entry, Integrity, Outcome
 from vmtune.model.access.scopes import NOBODY
+from vmtune.services.access.throttle import key_of
 from vmtune.storage import Page, Store
 from vmtune.storage.auditing import ACT
 from vmtune.storage.repositories.audit_log import AuditFilter
@@ -19,15 +20,17 @@ from vmtune.storage.repositories.audit_log import AuditFilter
 log = structlog.get_logger(__name__)
 
 _MINUTE_S = 60.0
-_MOST_A_MINUTE = 30
-_MOST_CALLERS = 200
+_MAX_A_MINUTE = 30
+_MAX_CALLERS = 200
+_MAX_OF_STRANGERS = 300
+_OTHERS = "others"
 
 
 class AuditService:
     """Logs what was refused or failed; each change logs itself.
 
-    Thirty refusals a minute and caller get an entry each, the others are counted: repeated
-    attempts must not fill the disk.
+    Thirty refusals a minute and caller get an entry each, and 300 of all strangers together; the
+    others are counted: repeated attempts must not fill the disk.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,6 +38,7 @@ class AuditService:
         self._clock = clock
         self._since = clock()
         self._refused: dict[str, int] = {}
+        self._strangers = 0
 
     @contextmanager
     def during(self, act: Act) -> Iterator[None]:
@@ -60,22 +64,28 @@ class AuditService:
                       outcome=outcome.value, status=status, reason=str(error))  # fmt: skip
 
     def _gets_entry(self, act: Act) -> bool:
-        caller = act.actor.id or act.origin
-        if caller not in self._refused and len(self._refused) >= _MOST_CALLERS:
-            caller = "others"
+        caller = act.actor.id
+        if not caller:
+            # An IPv6 customer has as many addresses as it likes: its network is one caller.
+            caller = key_of(act.origin)
+            self._strangers += 1
+            known = caller in self._refused or len(self._refused) < _MAX_CALLERS
+            if not known or self._strangers > _MAX_OF_STRANGERS:
+                caller = _OTHERS
         count = self._refused[caller] = self._refused.get(caller, 0) + 1
-        return count <= _MOST_A_MINUTE
+        return count <= _MAX_A_MINUTE
 
     async def note_suppressed(self) -> None:
         """Note how many refusals of the last minute got no entry of their own."""
         if self._clock() - self._since < _MINUTE_S:
             return
         refused, self._refused = self._refused, {}
+        self._strangers = 0
         self._since = self._clock()
         for caller, count in refused.items():
-            if count > _MOST_A_MINUTE:
+            if count > _MAX_A_MINUTE:
                 act = Act(NOBODY, caller, "refused")
-                subject = f"{count - _MOST_A_MINUTE} more attempts within a minute"
+                subject = f"{count - _MAX_A_MINUTE} more attempts within a minute"
                 await asyncio.to_thread(
                     self._store.audit.add, act, Outcome.REFUSED, subject, None, ()
                 )
@@ -91,6 +101,7 @@ class AuditService:
             yield batch
             number = batch[-1].number
 
-    async def check(self) -> Integrity:
-        """Whether the log is unaltered."""
-        return await asyncio.to_thread(self._store.audit.check)
+
+def check_log(store: Store) -> Integrity:
+    """Whether the log is unaltered. It reads all of it: heavy work."""
+    return store.audit.check()

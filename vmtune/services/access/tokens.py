@@ -9,8 +9,9 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
 from argon2 import PasswordHasher
@@ -30,10 +31,13 @@ from vmtune.storage.repositories.tokens import TokenAndSecret, no_token
 # each first request of a minute waits for this.
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 _AT_ONCE = 2
+_HASHING = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="vmtune-hash")
+"""Threads for that alone: each thread keeps the 19 MiB for its next time."""
 _REMEMBERED_S = 60.0
 _HOLDS_S = 1.0
 _T = TypeVar("_T")
-_MOST_REMEMBERED = 1000
+TOKEN_UNKNOWN = "token_unknown"  # noqa: S105 - a code, no secret
+_MAX_REMEMBERED = 1000
 _FREE_ADDRESS, _FREE_TOKEN = 10, 20
 _LONGEST_ADDRESS_S, _LONGEST_TOKEN_S = 60.0, 5.0  # a stranger must not lock a token's owner out
 
@@ -66,6 +70,8 @@ class TokenService:
     takes effect at once in this service, and within a second in others that share the database.
 
     :param now: the time; *clock* counts seconds.
+    :param people_last: how long tokens of people are valid that an identity provider authenticated;
+        None without a provider: then they are not.
     """
 
     def __init__(
@@ -74,21 +80,30 @@ class TokenService:
         users: LocalUsers,
         now: Callable[[], datetime] = utc_now,
         clock: Callable[[], float] = time.monotonic,
+        people_last: timedelta | None = None,
     ) -> None:
         self._store = store
+        self._people_last = people_last
         self._users = users
         self._now = now
         self._clock = clock
         self._key = secrets.token_bytes(32)
         self._proven: OrderedDict[bytes, float] = OrderedDict()
+        self._once_right: OrderedDict[bytes, None] = OrderedDict()
         self._proving: dict[bytes, asyncio.Future[bool]] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._looking = asyncio.Semaphore(_AT_ONCE)  # strangers' ids must not take all threads
         self._by_address = Throttle(_FREE_ADDRESS, _LONGEST_ADDRESS_S, clock)
         self._by_token = Throttle(_FREE_TOKEN, _LONGEST_TOKEN_S, clock)
         self._found: dict[str, CacheEntry[TokenAndSecret]] = {}
         self._uses: dict[str, tuple[datetime, str]] = {}
         self.changed = asyncio.Event()
         """Set, and replaced, whenever rights may have been revoked."""
+
+    @property
+    def knows_people(self) -> bool:
+        """Whether there is an identity provider."""
+        return self._people_last is not None
 
     # Making and revoking.
 
@@ -129,12 +144,16 @@ class TokenService:
                 field="expires_at",
                 remedy="name a later time",
             )
+        if by.kind is Kind.OIDC and self._people_last is not None:
+            latest = now + self._people_last
+            expires_at = min(expires_at or latest, latest)
         if by.expires_at is not None:
             expires_at = min(expires_at or by.expires_at, by.expires_at)
         secret = Secret.make()
         creator = replace(by, expires_at=None)
         token = Token(secret.id, check_name(name), rights, creator, now, expires_at)
-        hashed = await asyncio.to_thread(_HASHER.hash, secret.secret)
+        loop = asyncio.get_running_loop()
+        hashed = await loop.run_in_executor(_HASHING, _HASHER.hash, secret.secret)
         added = await asyncio.to_thread(self._store.tokens.add, token, hashed)
         return added, secret
 
@@ -157,13 +176,20 @@ class TokenService:
         """
         await self.get(by, id)
         revoked = await asyncio.to_thread(self._store.tokens.revoke, id)
-        self.tell_changed()
+        self.notify_changed()
         return revoked
 
-    def tell_changed(self) -> None:
+    def count_refusal(self, address: str) -> None:
+        """Count a refused sign-in that was no wrong token.
+
+        :raise TooManyAttempts: too many failed before it.
+        """
+        self._by_address.attempt(key_of(address))
+
+    def notify_changed(self) -> None:
         """Make subscribers check their rights again."""
-        told, self.changed = self.changed, asyncio.Event()
-        told.set()
+        waiting, self.changed = self.changed, asyncio.Event()
+        waiting.set()
 
     # Proving.
 
@@ -209,7 +235,10 @@ class TokenService:
                 rights=identity.rights & token.rights,
                 expires_at=min(ends, default=None),
             )
-        first = (found.creators or (found.token,))[-1].creator
+        oldest = (found.creators or (found.token,))[-1]
+        first = oldest.creator
+        if first.kind is Kind.OIDC:
+            identity = self._of_person(identity, oldest, now)
         if first.kind is Kind.USER:
             if not await self._users.still_may(int(first.id), first.name):
                 raise Unauthenticated(
@@ -220,6 +249,44 @@ class TokenService:
                 )
         return identity
 
+    def _of_person(self, identity: Identity, oldest: Token, now: datetime) -> Identity:
+        """*identity* for as long as a person's token may last, whatever it says itself: it may be
+        older than the setting.
+
+        :raise Unauthenticated: that is over.
+        """
+        if self._people_last is None:
+            raise Unauthenticated(
+                f"{oldest.creator} made the token, and no identity provider is configured",
+                field="Authorization",
+                code="creator_gone",
+                remedy="request a new token from an authorized user",
+            )
+        ends = oldest.created_at + self._people_last
+        if ends <= now:
+            raise Unauthenticated(
+                "the token is expired: those of people last as long as oidc.max_token_days says",
+                field="Authorization",
+                code="token_expired",
+                remedy="sign in again and request a new token",
+            )
+        return replace(identity, expires_at=min(ends, identity.expires_at or ends))
+
+    async def limit_person(self, subject: str, rights: Rights) -> None:
+        """Revoke the tokens of a person that allow more than they now may, and sign their browsers
+        out: the provider has just said what that is.
+
+        :param subject: the provider's name of the person.
+        :param rights: :data:`~vmtune.model.access.scopes.NONE` for nothing.
+        """
+        made = await asyncio.to_thread(self._store.tokens.made_by, Kind.OIDC, subject)
+        excess = [token.id for token in made if not token.rights.is_within(rights)]
+        for id in excess:
+            await asyncio.to_thread(self._store.tokens.revoke, id)
+        ended = await asyncio.to_thread(self._store.tokens.sign_out_beyond, subject, rights)
+        if excess or ended:
+            self.notify_changed()
+
     async def _find(self, id: str) -> TokenAndSecret | None:
         known = self._found.get(id)
         if known is not None and known.holds(self.changed, self._clock()):
@@ -228,7 +295,7 @@ class TokenService:
         found = await asyncio.to_thread(self._store.tokens.find, id)
         if found is not None:
             self._found[id] = CacheEntry(*looked, found)
-        while len(self._found) > _MOST_REMEMBERED:
+        while len(self._found) > _MAX_REMEMBERED:
             self._found.pop(next(iter(self._found)))
         return found
 
@@ -243,29 +310,35 @@ class TokenService:
         """
         proving = self._proving.get(digest)
         if proving is None:
-            where = key_of(address)
-            self._by_address.attempt(where)
-            if secret is None:
-                return False
-            self._by_token.attempt(secret.id)
-            proving = asyncio.ensure_future(self._check(digest, secret, where))
+            proving = asyncio.ensure_future(self._check(digest, secret, key_of(address)))
             self._proving[digest] = proving
             proving.add_done_callback(lambda _: self._proving.pop(digest))
         return await asyncio.shield(proving)
 
-    async def _check(self, digest: bytes, secret: Secret, where: str) -> bool:
-        found = await asyncio.to_thread(self._store.tokens.find, secret.id)
-        if found is None:
+    async def _check(self, digest: bytes, secret: Secret | None, where: str) -> bool:
+        known = None
+        if secret is not None:
+            async with self._looking:
+                known = await self._find(secret.id)
+        if secret is None or known is None:
+            self._by_address.attempt(where)
             return False
+        # By its id, not by the address: who guesses there must not lock out the others who come
+        # from there. Nor the token's holder, whose secret was right before.
+        if digest not in self._once_right:
+            self._by_token.attempt(secret.id)
         async with self._slots:  # each takes 19 MiB for as long as it runs
-            right = await asyncio.to_thread(_verify, found.secret_hash, secret.secret)
+            loop = asyncio.get_running_loop()
+            right = await loop.run_in_executor(_HASHING, _verify, known.secret_hash, secret.secret)
         if right:
-            self._by_address.succeeded(where)
             self._by_token.succeeded(secret.id)
             self._proven.pop(digest, None)
             self._proven[digest] = self._clock()
-            while len(self._proven) > _MOST_REMEMBERED:
-                self._proven.popitem(last=False)
+            self._once_right[digest] = None
+            self._once_right.move_to_end(digest)
+            for kept in (self._proven, self._once_right):
+                while len(kept) > _MAX_REMEMBERED:
+                    kept.popitem(last=False)
         return right
 
     # Periodic task.
@@ -295,6 +368,6 @@ def _no_token() -> Unauthenticated:
     return Unauthenticated(
         "this is no token of this service",
         field="Authorization",
-        code="token_unknown",
+        code=TOKEN_UNKNOWN,
         remedy="check that it was copied completely, or request a new one",
     )

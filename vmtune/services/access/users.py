@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import grp
+import math
 import os
 import pwd
 import time
@@ -15,6 +16,7 @@ from vmtune.model.access.scopes import FULL, Identity, Kind
 
 _ROOT = 0
 _REMEMBERED_S = 10.0
+_MAX_REMEMBERED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +24,21 @@ class Peer:
     """The process at the other end of a unix socket.
 
     :param groups: its own group and its supplementary ones.
+    :param has_more: the kernel did not tell all of these: the user database has them.
     """
 
     pid: int
     uid: int
     groups: frozenset[int]
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UserEntry:
+    """A user, by the user database."""
+
+    name: str = ""
+    groups: frozenset[int] = frozenset()
 
 
 def group_id(name: str) -> int:
@@ -57,14 +69,17 @@ class LocalUsers:
         self._clock = clock
         self._number = group_id(group) if group else None
         self._remembered: dict[tuple[int, str], tuple[float | None, bool]] = {}
+        self._entries: dict[int, tuple[float, UserEntry]] = {}
 
-    def identify(self, peer: Peer) -> Identity:
+    async def identify(self, peer: Peer) -> Identity:
         """The user of the process.
 
         :raise Forbidden: a user who may not use the service.
         """
-        known = peer.uid in (_ROOT, os.geteuid()) or self._number in peer.groups
-        name = user_name(peer.uid)
+        entry = await self._entry(peer.uid)
+        groups = peer.groups | entry.groups if peer.has_more else peer.groups
+        known = peer.uid in (_ROOT, os.geteuid()) or self._number in groups
+        name = entry.name
         if not known:
             raise Forbidden(
                 f"user {name or peer.uid} may not use this service",
@@ -75,6 +90,18 @@ class LocalUsers:
                 else "ask as root, use a token, or let root set socket_group",
             )
         return Identity(Kind.USER, str(peer.uid), name, FULL)
+
+    async def _entry(self, uid: int) -> UserEntry:
+        """What the user database says, by a thread: it may ask the network."""
+        now = self._clock()
+        asked_at, entry = self._entries.get(uid, (-math.inf, UserEntry()))
+        if now - asked_at >= _REMEMBERED_S:
+            entry = await asyncio.to_thread(look_up, uid)
+            self._entries.pop(uid, None)
+            self._entries[uid] = (now, entry)
+            while len(self._entries) > _MAX_REMEMBERED:
+                del self._entries[next(iter(self._entries))]
+        return entry
 
     async def still_may(self, uid: int, name: str) -> bool:
         """Whether that user exists and may still use the service."""
@@ -99,9 +126,11 @@ class LocalUsers:
         return self._number in os.getgrouplist(name, entry.pw_gid)
 
 
-def user_name(uid: int) -> str:
-    """The user's name; empty where it has none (a container's users often do not)."""
+def look_up(uid: int) -> UserEntry:
+    """The user database's entry of a user; empty where it has none (a container's users often do
+    not)."""
     try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return ""
+        found = pwd.getpwuid(uid)
+        return UserEntry(found.pw_name, frozenset(os.getgrouplist(found.pw_name, found.pw_gid)))
+    except (KeyError, OSError):
+        return UserEntry()

@@ -1,12 +1,14 @@
-"""Browsers that are signed in: a cookie that no script can read, and a second word that only
-the service's own pages know."""
+"""Browsers that are signed in: by a cookie that no script can read, and a word that only the
+service's own pages have.
+
+Browsers send a cookie to all ports of a host, and so to whatever else listens there. The word is in
+the page's storage, which belongs to one port. Neither proves anything without the other.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
-import hmac
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,14 +16,15 @@ from datetime import datetime, timedelta
 
 from vmtune.errors import Unauthenticated
 from vmtune.model.access.scopes import Identity
-from vmtune.services.access.tokens import CacheEntry, TokenService, utc_now
+from vmtune.services.access.tokens import TOKEN_UNKNOWN, CacheEntry, TokenService, utc_now
 from vmtune.storage import Store
 from vmtune.storage.paging import Page
 from vmtune.storage.repositories.tokens import SignedIn, WebSession
 
-_COOKIE_BYTES = 32
-_LONGEST_COOKIE = 64
-_MOST_REMEMBERED = 1000
+_SECRET_BYTES = 32
+_LONGEST = 100
+_BETWEEN = "."
+_MAX_REMEMBERED = 1000
 _LASTS = timedelta(hours=12)
 
 
@@ -29,23 +32,27 @@ _LASTS = timedelta(hours=12)
 class WebLogin:
     """A browser that is signed in.
 
-    :param cookie: what proves it; *csrf* is what its pages send with each change.
+    :param key: what proves it: the cookie and the word.
     """
 
-    cookie: str
+    key: str
     identity: Identity
     expires_at: datetime
 
     @property
     def id(self) -> str:
         """Its public id. It reveals nothing of the cookie."""
-        return _id(self.cookie)[:SHOWN]
+        return _id(self.key)[:SHOWN]
+
+    @property
+    def cookie(self) -> str:
+        """The part that the browser sends to every port of this host."""
+        return self.key.partition(_BETWEEN)[0]
 
     @property
     def csrf(self) -> str:
-        """Derived from the cookie, so that it need not be stored; reveals nothing of it."""
-        made = hmac.digest(self.cookie.encode(), b"vmtune csrf", hashlib.sha256)
-        return base64.urlsafe_b64encode(made).decode().rstrip("=")
+        """The part that the service's own pages send with each request."""
+        return self.key.partition(_BETWEEN)[2]
 
 
 class WebSessionService:
@@ -74,27 +81,34 @@ class WebSessionService:
         :raise Unauthenticated: the token is not valid.
         :raise TooManyAttempts: too many failed before it.
         """
-        return await self.admit(await self._tokens.identify(token, address), address)
+        try:
+            identity = await self._tokens.identify(token, address)
+        except Unauthenticated as error:
+            if not any(problem.code == TOKEN_UNKNOWN for problem in error.problems):
+                self._tokens.count_refusal(address)  # it is right, and expired or revoked
+            raise
+        return await self.admit(identity, address)
 
     async def admit(self, identity: Identity, address: str) -> WebLogin:
         """Sign a browser in for an authenticated person."""
         now = self._now()
         expires_at = min(now + _LASTS, identity.expires_at or now + _LASTS)
-        browser = WebLogin(secrets.token_urlsafe(_COOKIE_BYTES), identity, expires_at)
-        id = _id(browser.cookie)
+        key = key_of(*(secrets.token_urlsafe(_SECRET_BYTES) for _ in range(2)))
+        browser = WebLogin(key, identity, expires_at)
+        id = _id(key)
         await asyncio.to_thread(self._store.tokens.sign_in, id, identity, address, expires_at)
         return browser
 
-    async def identify(self, cookie: str, asks: bool = True) -> WebLogin:
-        """The browser that sent *cookie*.
+    async def identify(self, key: str, asks: bool = True) -> WebLogin:
+        """The browser that sent *key*, as :func:`key_of` has it.
 
         :param asks: it sends a request now, and so is not idle.
 
         :raise Unauthenticated: it is not signed in, or no longer.
         """
-        if len(cookie) > _LONGEST_COOKIE:
+        if len(key) > _LONGEST:
             raise _signed_out()
-        id = _id(cookie)
+        id = _id(key)
         found = await self._find(id)
         now = self._now()
         if found is None or found.expires_at <= now:
@@ -105,9 +119,11 @@ class WebSessionService:
         identity = found.identity
         if found.found is not None:
             identity = await self._tokens.identity_of(found.found)
+        elif not self._tokens.knows_people:
+            raise _signed_out()
         if asks:
             self._seen[id] = now
-        return WebLogin(cookie, identity, found.expires_at)
+        return WebLogin(key, identity, found.expires_at)
 
     async def _find(self, id: str) -> WebSession | None:
         known = self._found.get(id)
@@ -118,17 +134,17 @@ class WebSessionService:
         found = await asyncio.to_thread(self._store.tokens.session, id)
         if found is not None:
             self._found[id] = CacheEntry(changed, now, found)
-        while len(self._found) > _MOST_REMEMBERED:
+        while len(self._found) > _MAX_REMEMBERED:
             self._found.pop(next(iter(self._found)))
         return found
 
-    async def sign_out(self, cookie: str) -> None:
-        """The cookie is no longer valid."""
-        await self._forget(_id(cookie))
+    async def sign_out(self, key: str) -> None:
+        """The key is no longer valid."""
+        await self._forget(_id(key))
 
     async def list(self, after: str | None, limit: int) -> Page[SignedIn]:
         """Browser sessions, by the names of their users."""
-        await self.tidy()  # those that are over are not shown, and the others as of now
+        await self.drop_expired()  # those that are over are not shown, and the others as of now
         return await asyncio.to_thread(self._store.tokens.sessions, after, limit)
 
     async def end(self, beginning: str) -> None:
@@ -140,9 +156,9 @@ class WebSessionService:
     async def _forget(self, id: str) -> None:
         self._seen.pop(id, None)
         await asyncio.to_thread(self._store.tokens.sign_out, id)
-        self._tokens.tell_changed()
+        self._tokens.notify_changed()
 
-    async def tidy(self) -> None:
+    async def drop_expired(self) -> None:
         """Store when browsers asked last, and forget those that are over."""
         seen, self._seen = self._seen, {}
         await asyncio.to_thread(self._store.tokens.seen, seen, self._now() - self._idle)
@@ -152,9 +168,14 @@ SHOWN = 16
 """Characters of a browser's id that others see: enough to name it by."""
 
 
-def _id(cookie: str) -> str:
-    # 256 random bits cannot be guessed, so no slow hash is needed.
-    return hashlib.sha256(cookie.encode("utf-8", "replace")).hexdigest()
+def key_of(cookie: str, word: str) -> str:
+    """What proves a browser: both of what it sends."""
+    return f"{cookie}{_BETWEEN}{word}"
+
+
+def _id(key: str) -> str:
+    # 512 random bits cannot be guessed, so no slow hash is needed.
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 def _signed_out() -> Unauthenticated:

@@ -18,7 +18,7 @@ from vmtune.errors import InvalidInput, SetupError
 
 FORMAT = 1
 MANIFEST = "vmtune-backup.json"
-_MOST_MANIFEST_BYTES = 1 << 20
+_MAX_MANIFEST_BYTES = 1 << 20
 _PIECE = 1 << 20
 _PRIVATE = 0o600
 _ENDINGS = (".db", ".dump")
@@ -70,7 +70,7 @@ def measured(file: Path) -> Member:
 
 
 @contextmanager
-def beside(file: Path) -> Iterator[Path]:
+def temporary_folder(file: Path) -> Iterator[Path]:
     """A private folder next to *file* to make it in; removed afterwards. One that a killed process
     left is removed, too.
 
@@ -122,7 +122,7 @@ def read(file: Path) -> Manifest:
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            if archive.getinfo(MANIFEST).file_size > _MOST_MANIFEST_BYTES:
+            if archive.getinfo(MANIFEST).file_size > _MAX_MANIFEST_BYTES:
                 raise _no_backup(file, "its manifest is too long")
             return _manifest(file, archive.read(MANIFEST))
     except OSError as error:

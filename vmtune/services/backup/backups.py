@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import URL
+from sqlalchemy import URL, create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from vmtune import __version__
 from vmtune.errors import Conflict, InvalidInput, SchemaMismatch, SetupError, VmtuneError
@@ -67,11 +68,15 @@ class Restored:
 
     :param undo: a copy of the previous data; None where there was none.
     :param upgraded: the revisions that were added, where the backup is of an older vmtune.
+    :param revoked_again: tokens that were valid in the backup and revoked since.
+    :param knows_revoked: whether the previous data told which those are.
     """
 
     manifest: Manifest
     undo: Path | None
     upgraded: tuple[str, ...]
+    revoked_again: int = 0
+    knows_revoked: bool = False
 
 
 def backup(databases: Databases, to: Path) -> Manifest:
@@ -93,7 +98,7 @@ def backup(databases: Databases, to: Path) -> Manifest:
             remedy="see that it is the right one: --state-dir, --database-url",
         )
     check_revision(revision, known_revisions(), masked(databases.records), must_be_newest=False)
-    with archive.beside(to) as folder:
+    with archive.temporary_folder(to) as folder:
         rows = _copy_both(databases, folder)
         members = sorted(folder.iterdir())
         manifest = Manifest(
@@ -162,6 +167,7 @@ def restore(databases: Databases, file: Path, act: Act, *, force: bool = False) 
     """
     manifest = archive.read(file)
     _check(databases, file, manifest)
+    revoked = _revoked(databases.records)
     if databases.kind == "sqlite":
         restored = _restore_sqlite(databases, file, manifest, force=force)
     else:
@@ -170,7 +176,25 @@ def restore(databases: Databases, file: Path, act: Act, *, force: bool = False) 
         made = manifest.made_at.isoformat(timespec="seconds")
         subject = f"database restored from {file.name}, of {made}"
         store.audit.add(act, Outcome.DONE, subject, None, ())
-    return restored
+        again = store.tokens.revoke_again(revoked or ())
+    return replace(restored, revoked_again=again, knows_revoked=revoked is not None)
+
+
+def _revoked(records: URL) -> Sequence[str] | None:
+    """The ids of the tokens that are revoked in what a restore replaces: what was revoked after the
+    backup must not work again. None where it cannot be read, as on a new machine."""
+    if _is_sqlite(records) and not Path(str(records.database)).exists():
+        return None
+    engine = create_engine(records)
+    try:
+        with engine.connect() as connection:
+            return list(
+                connection.scalars(text("SELECT id FROM tokens WHERE revoked_at IS NOT NULL"))
+            )
+    except SQLAlchemyError:
+        return None
+    finally:
+        engine.dispose()
 
 
 def _check(databases: Databases, file: Path, manifest: Manifest) -> None:
@@ -206,8 +230,8 @@ def _restore_sqlite(
 ) -> Restored:
     records = Path(str(databases.records.database)).absolute()
     with ExitStack() as stack:
-        stack.enter_context(_jobs_held(databases))
-        folder = stack.enter_context(archive.beside(records))
+        stack.enter_context(_unserved(databases))
+        folder = stack.enter_context(archive.temporary_folder(records))
         archive.unpack(file, manifest, folder)
         copy = folder / f"records{sqlite.ENDING}"
         wrong = sqlite.sound(copy)
@@ -216,8 +240,13 @@ def _restore_sqlite(
         upgraded = upgrade(f"sqlite:///{copy}")
         sqlite.fold(copy)
         undo = _make_room(databases, force=force)
-        _put_jobs(databases, folder, manifest, stack)
-        sqlite.put(databases.records, copy)
+        try:
+            # Two files cannot be replaced at once: until both are, no service starts on them.
+            sqlite.mark(databases.records, RESTORING, folder)
+            _put_jobs(databases, folder, manifest, stack)
+            sqlite.put(databases.records, copy)
+        except VmtuneError as error:
+            raise _half_way(error, undo) from error
     return Restored(manifest, undo, tuple(upgraded))
 
 
@@ -226,8 +255,8 @@ def _restore_postgresql(
 ) -> Restored:
     url = databases.records.render_as_string(hide_password=False)
     with ExitStack() as stack:
-        stack.enter_context(_jobs_held(databases))
-        folder = stack.enter_context(archive.beside(_RESTORE))
+        stack.enter_context(_unserved(databases))
+        folder = stack.enter_context(archive.temporary_folder(_RESTORE))
         archive.unpack(file, manifest, folder)
         engine = stack.enter_context(postgresql.opened(databases.records))
         postgresql.check_programs(engine, databases.records)
@@ -257,7 +286,7 @@ def _put_jobs(databases: Databases, folder: Path, manifest: Manifest, stack: Exi
         return
     jobs = Path(str(databases.jobs.database)).absolute()
     if dump is not None and dump.stat().st_dev != jobs.parent.stat().st_dev:
-        near = stack.enter_context(archive.beside(jobs)) / dump.name
+        near = stack.enter_context(archive.temporary_folder(jobs)) / dump.name
         shutil.copyfile(dump, near)
         near.chmod(0o600)
         dump = near
@@ -265,15 +294,15 @@ def _put_jobs(databases: Databases, folder: Path, manifest: Manifest, stack: Exi
 
 
 @contextmanager
-def _jobs_held(databases: Databases) -> Iterator[None]:
+def _unserved(databases: Databases) -> Iterator[None]:
     """Within the block no service runs.
 
     :raise VmtuneError: one does.
     """
     with ExitStack() as stack:
-        if _is_sqlite(databases.jobs):
-            stack.enter_context(sqlite.held(databases.jobs))
-        for url in {url for url in (databases.records, databases.jobs) if not _is_sqlite(url)}:
+        both = (databases.records, databases.jobs)
+        stack.enter_context(sqlite.held(*(url if _is_sqlite(url) else None for url in both)))
+        for url in {url for url in both if not _is_sqlite(url)}:
             _refuse_served(url)
         yield
 
@@ -290,10 +319,10 @@ def _refuse_served(url: URL) -> None:
     if revision != known_revisions()[-1]:
         return  # no service of this version starts on it
     with Store.open(url.render_as_string(hide_password=False)) as store:
-        before = {one.name: one.beats for one in store.fleet.all() if _runs(one.state)}
+        before = {one.name: one.beats for one in store.services.all() if _runs(one.state)}
         if before:
             time.sleep(2 * HEARTBEAT_INTERVAL_S)
-        after = {one.name: one.beats for one in store.fleet.all()}
+        after = {one.name: one.beats for one in store.services.all()}
     live = [name for name, beats in before.items() if after.get(name) != beats]
     if live:
         raise _served(f"the services {', '.join(live)} run on {masked(url)}")

@@ -28,7 +28,7 @@ from vmtune.storage.upgrades import RESTORING, known_revisions
 
 _WAIT_S = 10.0
 _SETTLES_S = 3.0
-_MOST_OF_A_KIND = 10
+_MAX_OF_A_KIND = 10
 _UNFINISHED = "('PENDING', 'ENQUEUED', 'DELAYED')"
 
 
@@ -121,7 +121,7 @@ def _twice(look: Callable[[], Sequence[Problem]]) -> list[Problem]:
 
 
 def _rules(store: Store) -> list[Problem]:
-    return [finding(code, said) for code, said in store.broken(_MOST_OF_A_KIND)]
+    return [finding(code, said) for code, said in store.broken(_MAX_OF_A_KIND)]
 
 
 def _unmatched(store: Store, jobs: _Jobs) -> list[Problem]:
@@ -129,10 +129,10 @@ def _unmatched(store: Store, jobs: _Jobs) -> list[Problem]:
     idle, strange = store.unmatched(jobs.unfinished())
     return [
         finding("record_without_job", f"{kind} {id} is running, and has no job")
-        for kind, id in idle[:_MOST_OF_A_KIND]
+        for kind, id in idle[:_MAX_OF_A_KIND]
     ] + [
         finding("job_without_record", f"job {id} is running, and has no record")
-        for id in strange[:_MOST_OF_A_KIND]
+        for id in strange[:_MAX_OF_A_KIND]
     ]
 
 

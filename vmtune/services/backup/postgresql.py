@@ -27,7 +27,7 @@ _WAIT_S = 10.0
 _FOLDERS = Path("/usr/lib/postgresql")
 """Where Debian has each version's programs."""
 _VERSION = re.compile(r"\) (\d+)")
-_MOST_SAID = 500
+_MAX_SAID = 500
 
 
 class PostgresCopy:
@@ -209,7 +209,7 @@ def run(url: URL, major: int, program: str, arguments: Sequence[str]) -> None:
         env={**os.environ, **_environment(url), "LC_ALL": "C.UTF-8"},
     )
     if done.returncode:
-        said = " ".join(done.stderr.split())[-_MOST_SAID:]
+        said = " ".join(done.stderr.split())[-_MAX_SAID:]
         raise SetupError(
             f"{masked(url)}: {program} failed: {said}",
             field="database",

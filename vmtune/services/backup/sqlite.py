@@ -11,13 +11,16 @@ from pathlib import Path
 from sqlalchemy import URL, create_engine
 
 from vmtune.errors import SetupError
-from vmtune.jobs.database import hold
+from vmtune.jobs.file_lock import hold, real_file
 from vmtune.storage import contents as whole
 from vmtune.storage.failures import masked, translated
+from vmtune.storage.tables.core import VERSION_TABLE
 
 ENDING = ".db"
 _WAIT_S = 10.0
 _PRIVATE = 0o600
+_SET_REVISION = f"UPDATE {VERSION_TABLE} SET version_num = ?"  # noqa: S608 - a constant
+_ADD_REVISION = f"INSERT INTO {VERSION_TABLE} VALUES (?)"  # noqa: S608 - a constant
 
 
 class SqliteCopy:
@@ -108,20 +111,28 @@ def sound(file: Path) -> str:
 
 
 @contextlib.contextmanager
-def held(jobs: URL) -> Iterator[None]:
+def held(records: URL | None, jobs: URL | None) -> Iterator[None]:
     """Lock the files against every service within the block.
 
+    :param records: None where they are no file; likewise *jobs*.
     :raise SetupError: one runs.
     """
-    path = Path(str(jobs.database)).absolute()
-    with translated(jobs):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = hold(path)
-    _give(lock, path.parent)
-    try:
+    with contextlib.ExitStack() as stack:
+        locked: set[Path] = set()
+        names = ((records, "database", "database"), (jobs, "jobs' database", "jobs_database"))
+        for url, what, field in names:
+            if url is None:
+                continue
+            path = real_file(Path(str(url.database)))
+            if path in locked:
+                continue
+            locked.add(path)
+            with translated(url):
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = hold(path, what, field)
+            stack.callback(os.close, lock)
+            _give(lock, path.parent)
         yield
-    finally:
-        os.close(lock)
 
 
 def put(url: URL, copy: Path | None) -> None:
@@ -147,6 +158,29 @@ def put(url: URL, copy: Path | None) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def mark(url: URL, revision: str, folder: Path) -> None:
+    """Note a revision in the file; a file that is missing or damaged is replaced by one that has
+    nothing else.
+
+    :param folder: on the same file system.
+    """
+    file = Path(str(url.database)).absolute()
+    if file.exists():
+        with (
+            contextlib.suppress(sqlite3.DatabaseError),
+            contextlib.closing(sqlite3.connect(file)) as there,
+            there,
+        ):
+            changed = there.execute(_SET_REVISION, (revision,))
+            if changed.rowcount == 1:
+                return
+    made = folder / f"marked{ENDING}"
+    with contextlib.closing(sqlite3.connect(made)) as new, new:
+        new.execute(f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL)")
+        new.execute(_ADD_REVISION, (revision,))
+    put(url, made)
 
 
 def _give(made: int, like: Path) -> None:

@@ -107,13 +107,13 @@ class Cluster:
 
         :raise SetupError: another one of the same name lives.
         """
-        before = await asyncio.to_thread(self._store.fleet.get, self.name)
+        before = await asyncio.to_thread(self._store.services.get, self.name)
         if before is not None and before.state is ServiceState.RUNNING:
             await self._refuse_duplicate(before)
         await self._wait_for_takeover()
         asked_s = now_s()
         await asyncio.to_thread(
-            self._store.fleet.join, self.name, self.machine, os.getpid(), self._version
+            self._store.services.join, self.name, self.machine, os.getpid(), self._version
         )
         self.lease.renew(asked_s)
         self._spawn(self._send_heartbeats())
@@ -140,7 +140,7 @@ class Cluster:
         self._heartbeat_thread.shutdown(wait=False)
         if not self.lost.is_set():
             try:
-                await asyncio.to_thread(self._store.fleet.stop)
+                await asyncio.to_thread(self._store.services.stop)
             except VmtuneError as error:
                 log.info("cannot write that this service stops", reason=str(error))
 
@@ -151,7 +151,7 @@ class Cluster:
 
     async def services(self) -> tuple[Service, ...]:
         """Every service, by name."""
-        return await asyncio.to_thread(self._store.fleet.all)
+        return await asyncio.to_thread(self._store.services.all)
 
     async def give(self, host: str, service: str) -> Host:
         """Hand a host over to another service.
@@ -159,7 +159,7 @@ class Cluster:
         :raise NotFound: there is no such host, or no such service.
         :raise Conflict: an operation is open on the host, or the service does not reach it.
         """
-        given = await asyncio.to_thread(self._store.fleet.give, host, service)
+        given = await asyncio.to_thread(self._store.services.give, host, service)
         await self._bus.publish(EventTopic.HOST, host, {"change": "owner", "owner": service})
         await self._refresh()
         return given
@@ -172,7 +172,7 @@ class Cluster:
         if before.machine == self.machine and not _is_running(before.pid):
             return
         await asyncio.sleep(2 * HEARTBEAT_INTERVAL_S)
-        after = await asyncio.to_thread(self._store.fleet.get, self.name)
+        after = await asyncio.to_thread(self._store.services.get, self.name)
         if after is not None and after.beats != before.beats:
             raise SetupError(
                 f"another service of the name {self.name} runs on {after.machine}, with pid "
@@ -185,7 +185,7 @@ class Cluster:
     async def _wait_for_takeover(self) -> None:
         """Wait until a takeover of this service's former work is complete."""
         for _ in range(round(TAKEOVER_AFTER_S / _ORDER_POLL_S)):
-            me = await asyncio.to_thread(self._store.fleet.get, self.name)
+            me = await asyncio.to_thread(self._store.services.get, self.name)
             if me is None or not me.heir:
                 return
             await asyncio.sleep(_ORDER_POLL_S)
@@ -198,7 +198,7 @@ class Cluster:
             asked_s = now_s()
             try:
                 alive = await loop.run_in_executor(
-                    self._heartbeat_thread, self._store.fleet.beat, lease
+                    self._heartbeat_thread, self._store.services.beat, lease
                 )
             except VmtuneError as error:
                 log.warning("heartbeat not written", reason=error.message)
@@ -254,7 +254,9 @@ class Cluster:
         return silent
 
     async def _take_over(self, dead: Service) -> None:
-        taken = await asyncio.to_thread(self._store.fleet.take_over, dead, self.name, self.machine)
+        taken = await asyncio.to_thread(
+            self._store.services.take_over, dead, self.name, self.machine
+        )
         if taken is None:
             return
         log.warning(
@@ -276,18 +278,18 @@ class Cluster:
 
         jobs = await engine.take_over(dead, can_run)
         await reconcile(dead)
-        await asyncio.to_thread(self._store.fleet.settle_estate, dead)
+        await asyncio.to_thread(self._store.services.settle_estate, dead)
         for kind, job in jobs:
             log.info("job resumed after takeover", kind=kind, job_id=job, service=dead)
 
     async def _run_orders(self, engine: ClusterEngine) -> None:
         while True:
             try:
-                for order in await asyncio.to_thread(self._store.fleet.orders, self.name):
+                for order in await asyncio.to_thread(self._store.services.orders, self.name):
                     await engine.submit(order.kind, order.job)
                     if order.cancelled:
                         await engine.cancel(order.job)
-                    await asyncio.to_thread(self._store.fleet.begun, order.job)
+                    await asyncio.to_thread(self._store.services.begun, order.job)
             except VmtuneError as error:
                 log.warning("cannot read job requests", reason=error.message)
             except Exception:
@@ -316,7 +318,7 @@ class Cluster:
                 await (await self._hosts.driver(host.name)).host_facts()
         except (VmtuneError, TimeoutError):
             return
-        claim = partial(self._store.fleet.claim, host.name, self.name, machine)
+        claim = partial(self._store.services.claim, host.name, self.name, machine)
         if await asyncio.to_thread(claim):
             log.info("claimed a host", host=host.name)
             await self._refresh()

@@ -43,14 +43,14 @@ class ClusterJobs:
         """See :meth:`JobEngine.submit`. A job of another service is requested from it; it begins
         within a second."""
         if on:
-            to = await asyncio.to_thread(self._store.fleet.order, job_id, kind, on, self._name)
+            to = await asyncio.to_thread(self._store.services.order, job_id, kind, on, self._name)
             if to != self._name:
                 return
         await self._engine.submit(kind, job_id)
 
     async def cancel(self, job_id: str) -> bool:
         """See :meth:`JobEngine.cancel`."""
-        if await asyncio.to_thread(self._store.fleet.cancel_order, job_id):
+        if await asyncio.to_thread(self._store.services.cancel_order, job_id):
             return True
         return await self._engine.cancel(job_id)
 
@@ -58,11 +58,11 @@ class ClusterJobs:
         """See :meth:`JobEngine.is_active`."""
         if await self._engine.is_active(job_id):
             return True
-        return await asyncio.to_thread(self._store.fleet.ordered, job_id) is not None
+        return await asyncio.to_thread(self._store.services.ordered, job_id) is not None
 
     async def state(self, job_id: str) -> JobState:
         """See :meth:`JobEngine.state`."""
-        order = await asyncio.to_thread(self._store.fleet.ordered, job_id)
+        order = await asyncio.to_thread(self._store.services.ordered, job_id)
         if order is not None:
             return JobState(job_id, order.kind, JobStatus.QUEUED)
         return await self._engine.state(job_id)
@@ -72,14 +72,14 @@ class ClusterJobs:
         loop = asyncio.get_running_loop()
         deadline = None if timeout_s is None else loop.time() + timeout_s
         while True:
-            order = await asyncio.to_thread(self._store.fleet.ordered, job_id)
+            order = await asyncio.to_thread(self._store.services.ordered, job_id)
             left = None if deadline is None else max(deadline - loop.time(), 0)
             if order is None:
                 try:
                     return await self._engine.wait(job_id, left)
                 except NotFound:
                     # The order may just have become a job.
-                    order = await asyncio.to_thread(self._store.fleet.ordered, job_id)
+                    order = await asyncio.to_thread(self._store.services.ordered, job_id)
                     if order is None:
                         raise
             if left == 0:

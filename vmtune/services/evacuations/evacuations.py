@@ -22,7 +22,7 @@ from vmtune.model.evacuation.evacuation import (
     Tally,
 )
 from vmtune.model.host.inventory import EventTopic
-from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
+from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
 from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner, EvacuationRequest
 from vmtune.services.evacuations.progress import event_data
@@ -92,7 +92,7 @@ class EvacuationService:
             stop_after_failures=request.stop_after_failures,
             profile=request.profile or "",
         )
-        await self._tell(record)
+        await self._publish(record)
         await self._jobs.submit(EVACUATION_KIND, str(record.id))
         return await self._status(record)
 
@@ -166,7 +166,7 @@ class EvacuationService:
             except Conflict as error:
                 latest = await asyncio.to_thread(self._store.evacuations.get, id)
                 raise (_ended(latest) if latest.state.ended else error) from error
-            await self._tell(record)
+            await self._publish(record)
         # Also where it was in that state: what a service that died left undone is done now.
         await asyncio.to_thread(self._hold, id, state is EvacuationState.PAUSED)
         self._admission.changed()
@@ -196,17 +196,17 @@ class EvacuationService:
         tallies = await asyncio.to_thread(self._store.evacuations.tallies, [record.id])
         return EvacuationStatus(record, tallies[record.id])
 
-    async def _tell(self, record: Evacuation) -> None:
+    async def _publish(self, record: Evacuation) -> None:
         await self._bus.publish(EventTopic.EVACUATION, record.id, event_data(record))
 
 
 def _check(request: EvacuationRequest) -> None:
     """:raise InvalidInput: with a problem for each part that cannot be accepted."""
     problems: list[Problem] = []
-    if not LEAST_PRIORITY <= request.priority <= MOST_PRIORITY:
+    if not MIN_PRIORITY <= request.priority <= MAX_PRIORITY:
         problems.append(
             Problem("priority", "invalid", f"{request.priority} is no priority",
-                    f"give {LEAST_PRIORITY} to {MOST_PRIORITY}; higher goes first")
+                    f"give {MIN_PRIORITY} to {MAX_PRIORITY}; higher goes first")
         )  # fmt: skip
     for name in ("max_outgoing", "stop_after_failures"):
         value = getattr(request, name)

@@ -139,7 +139,7 @@ class EvacuationJob:
                     vm = task.result()
                     failures += vm.state is EvacuationVmState.FAILED
                     progress.ended(vm)
-                progress.tell({vm.vm: self._mover.share(record, vm) for vm in moving.values()})
+                progress.publish({vm.vm: self._mover.share(record, vm) for vm in moving.values()})
         finally:
             await _cancel_all(moving)
 

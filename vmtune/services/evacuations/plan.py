@@ -20,7 +20,7 @@ from vmtune.model.evacuation.evacuation import (
     EvacuationVm,
     EvacuationVmState,
     Order,
-    place_in_order,
+    ordinal,
     priority_of,
 )
 from vmtune.model.evacuation.placement import Candidate, Placement, place, room_of, why_not
@@ -35,7 +35,7 @@ _R = TypeVar("_R")
 AT_ONCE = 8
 """Hosts and VMs that are asked at the same time."""
 _HOSTS_AT_ONCE = 16
-MOST_TRIES = 3
+MAX_TRIES = 3
 """Hosts that a VM is tried with whose preflight refuses it."""
 _HOST_TIMEOUT_S = 10.0
 _EVACUATING = "it is being evacuated"
@@ -92,7 +92,7 @@ class EvacuationPlanner:
         placed = {vm.vm: vm for vm in await search.settle(waiting)}
         vms = sorted(
             (placed.get(vm.vm, vm) for vm in found),
-            key=lambda vm: place_in_order(vm, request.order),
+            key=lambda vm: ordinal(vm, request.order),
         )
         return EvacuationPlan(
             request.host,
@@ -247,7 +247,7 @@ class _DestinationSearch:
         tries = dict.fromkeys(open_vms, 0)
         taken: list[EvacuationVm] = []
         while open_vms:
-            placement = await self._place(list(open_vms.values()), taken)
+            placement = await self._assign(list(open_vms.values()), taken)
             for uuid, why in placement.unplaced.items():
                 vm = open_vms.pop(uuid)
                 tried = settled.get(uuid)  # refused by the hosts that had room, with findings
@@ -257,7 +257,7 @@ class _DestinationSearch:
                 tries[vm.vm] += 1
                 settled[vm.vm] = vm
                 refused = vm.state is EvacuationVmState.BLOCKED
-                if refused and tries[vm.vm] < MOST_TRIES and not _same_anywhere(vm.findings):
+                if refused and tries[vm.vm] < MAX_TRIES and not _same_anywhere(vm.findings):
                     self.refusals[vm.vm, vm.destination] = vm.reason
                     continue
                 del open_vms[vm.vm]
@@ -268,7 +268,9 @@ class _DestinationSearch:
     async def _preflight(self, vm: EvacuationVm) -> EvacuationVm:
         return await self._planner.preflight(self._request, vm)
 
-    async def _place(self, vms: Sequence[EvacuationVm], taken: Sequence[EvacuationVm]) -> Placement:
+    async def _assign(
+        self, vms: Sequence[EvacuationVm], taken: Sequence[EvacuationVm]
+    ) -> Placement:
         while True:
             placement = place(vms, _room_left(self.hosts, taken), self.refusals)
             if not placement.unplaced or not await self._load_candidates():

@@ -31,7 +31,7 @@ class Progress:
         """One is over, or was added."""
         self._states[vm.vm] = vm
 
-    def tell(self, shares: Mapping[UUID, float]) -> None:
+    def publish(self, shares: Mapping[UUID, float]) -> None:
         """Publish the progress.
         :param shares: of each moving VM, the share that is done.
         """

@@ -37,7 +37,7 @@ from vmtune.model.evacuation.evacuation import (
 )
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.record import Migration, MigrationState
-from vmtune.services.evacuations.plan import MOST_TRIES, EvacuationPlanner, EvacuationRequest
+from vmtune.services.evacuations.plan import MAX_TRIES, EvacuationPlanner, EvacuationRequest
 from vmtune.services.events import EventBus
 from vmtune.services.migrations.job import MigrationJob
 from vmtune.services.migrations.migrations import MigrationService
@@ -176,7 +176,7 @@ class VmMover:
                 await asyncio.sleep(_BUSY_RETRY_S)
             except Blocked as error:
                 tried.add(vm.destination)
-                if len(tried) >= MOST_TRIES:
+                if len(tried) >= MAX_TRIES:
                     raise _DestinationRefused(EvacuationVmState.BLOCKED, str(error)) from error
                 vm = await self._replace_destination(record, vm, str(error), tried)
             except (Conflict, NotFound, InvalidInput) as error:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePath
 
-from vmtune.errors import HostUnreachable
+from vmtune.errors import HostUnreachable, InvalidInput
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import HostFacts
 from vmtune.model.host.inventory import EventTopic, Host
+from vmtune.model.host.network import check_network
 from vmtune.model.host.uri import check_address, check_uri
 from vmtune.model.profile import check_name
+from vmtune.model.tunables.rows.network import NETWORK_NAMES
 from vmtune.services.events import EventBus
 from vmtune.storage import Store
 
@@ -75,11 +77,11 @@ class HostConnections:
         """Manage exactly these hosts from now on; notify watchers."""
         before, self._driven = self._driven, frozenset(hosts)
         for name in self._driven - before:
-            for tell in self._on_added:
-                tell(name)
+            for notify in self._on_added:
+                notify(name)
         for name in before - self._driven:
-            for tell in self._on_removed:
-                tell(name)
+            for notify in self._on_removed:
+                notify(name)
 
     async def forget_driver(self, name: str) -> None:
         """Close the host's driver; the next call connects again."""
@@ -94,9 +96,16 @@ class HostConnections:
         await asyncio.gather(*(driver.close() for driver in drivers), return_exceptions=True)
 
     async def add(
-        self, name: str, uri: str, peer_uri: str = "", migration_address: str = ""
+        self,
+        name: str,
+        uri: str,
+        peer_uri: str = "",
+        migration_address: str = "",
+        network: Mapping[str, str] | None = None,
     ) -> Host:
         """Add a host, after contacting it once.
+
+        :param network: addresses of its migration network, by the tunables' names.
 
         :raise InvalidInput: an invalid name or address.
         :raise DuplicateName: the name is taken.
@@ -109,6 +118,7 @@ class HostConnections:
             check_address(migration_address),
             datetime.now(UTC),
         )
+        host = host.on_network(check_network(network or {}, host.connection))
         if self._identity is not None:
             machine = self._identity.machine if host.names_no_machine else ""
             host = replace(host, owner=self._identity.service, machine=machine)
@@ -121,10 +131,30 @@ class HostConnections:
             raise
         self._drivers[name] = (added, driver)
         self._driven |= {name}
-        for tell in self._on_added:
-            tell(name)
+        for notify in self._on_added:
+            notify(name)
         await self._bus.publish(EventTopic.HOST, name, {"change": "added", "uri": uri})
         return added
+
+    async def change_network(self, name: str, network: Mapping[str, str]) -> Host:
+        """Change addresses of a host's migration network; those that are not named stay. Migrations
+        that have been requested keep theirs.
+
+        :param network: by the tunables' names; an empty one is unset.
+        :raise NotFound: no such host.
+        :raise InvalidInput: an address that cannot be, or none at all.
+        """
+        if not network:
+            raise InvalidInput(
+                "no change is given",
+                field="migrate_uri",
+                remedy=f"name at least one of {', '.join(NETWORK_NAMES)}",
+            )
+        host = await self.get(name)
+        accepted = check_network(network, host.connection)
+        changed = await asyncio.to_thread(self._store.hosts.update, name, network=accepted)
+        await self._bus.publish(EventTopic.HOST, name, {"change": "network"})
+        return changed
 
     async def remove(self, name: str) -> None:
         """Forget a host. Its VMs, their history and the host itself are left alone.
@@ -133,8 +163,8 @@ class HostConnections:
         """
         await asyncio.to_thread(self._store.hosts.remove, name)
         self._driven -= {name}
-        for tell in self._on_removed:
-            tell(name)
+        for notify in self._on_removed:
+            notify(name)
         if name in self._drivers:
             await self._drivers.pop(name)[1].close()
         await self._bus.publish(EventTopic.HOST, name, {"change": "removed"})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from vmtune.errors import Conflict
-from vmtune.model.doctor.facts import Examined, KvmSeen, ProfileNeeds, Seen, Unseen
+from vmtune.model.doctor.facts import Examined, KvmSeen, ProfileNeeds, Seen, SkippedCheck
 from vmtune.model.doctor.rules import Diagnosis, diagnose
 from vmtune.model.host.facts import Connection, HostFacts
 from vmtune.model.profile import Subject, explain
@@ -62,8 +62,8 @@ class DoctorService:
             seen = known_by(await asyncio.to_thread(self._examine), facts)
         else:
             seen = known_by(Examined(), facts)
-            unseen = tuple(Unseen(what, _ELSEWHERE) for what in _NOT_FROM_HERE)
-            seen = replace(seen, unseen=unseen)
+            skipped_checks = tuple(SkippedCheck(what, _ELSEWHERE) for what in _NOT_FROM_HERE)
+            seen = replace(seen, skipped_checks=skipped_checks)
         return diagnose(host, seen, await self._wanted(host))
 
     async def _wanted(self, host: str) -> ProfileNeeds:

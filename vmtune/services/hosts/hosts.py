@@ -25,6 +25,8 @@ from vmtune.storage import Store
 _T = TypeVar("_T")
 _LIST_TIMEOUT_S = 10.0
 _FIND_TIMEOUT_S = 2.0
+_MAX_REMEMBERED = 100_000
+"""Twice what the largest installation that is computed for has; what is forgotten is looked up."""
 _PRESENT = (VmState.RUNNING, VmState.PAUSED)
 
 
@@ -181,7 +183,10 @@ class HostService(HostConnections):
         search = Search(self.driver, ask, state)
         found = await self._found(vm, host, search)
         if found is not None:
+            self._last_host.pop(vm, None)
             self._last_host[vm] = found.host
+            if len(self._last_host) > _MAX_REMEMBERED:
+                del self._last_host[next(iter(self._last_host))]
         found = found or search.resting
         if found is not None:
             return found.host, found.driver, found.answer

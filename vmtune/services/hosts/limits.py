@@ -248,7 +248,7 @@ def is_local(uri: str) -> bool:
 
 def _needs_of(vm: VmFacts, limit: int | None) -> Sequence[tuple[str, int]]:
     found = headroom(vm, limit)
-    needs = [(MAPS, max(found.most_maps, found.maps.total if found.maps else 0))]
+    needs = [(MAPS, max(found.max_maps, found.maps.total if found.maps else 0))]
     if vm.capabilities.get("zero-copy-send"):
         needs.append((OPTMEM, _OPTMEM_NEEDED_BYTES))
     return needs

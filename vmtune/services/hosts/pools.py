@@ -55,7 +55,7 @@ class PoolService:
         present = [vm.uuid for vm in await driver.list_vms() if vm.state in _PRESENT]
         found = await asyncio.gather(*(_facts(driver, uuid) for uuid in present))
         reports = [_report(host, facts, limit) for facts in found if facts is not None]
-        return sorted(reports, key=lambda r: (-r.headroom.most_maps, r.vm.name))
+        return sorted(reports, key=lambda r: (-r.headroom.max_maps, r.vm.name))
 
 
 async def _facts(driver: Driver, vm: UUID) -> VmFacts | None:

@@ -94,6 +94,7 @@ def _samples(tally: Tally) -> _Samples:
             "": tally.oldest_scan.timestamp() if tally.oldest_scan is not None else 0
         },
         "vmtune_cluster_hosts": {"yes": sum(tally.hosts.values()) - unowned, "no": unowned},
+        "vmtune_cluster_untriaged_changes": {"": tally.untriaged},
         "vmtune_cluster_services": _named(tally.services) if shared else {},
     }
 

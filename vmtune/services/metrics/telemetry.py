@@ -31,7 +31,7 @@ from vmtune.model.service_metrics import CLUSTER, EXPORTED, Exported, Kind
 REGISTRY = CollectorRegistry()
 """The counters, with the process's own metrics (``process_...``)."""
 
-_MOST_COMBINATIONS = 40
+_MAX_COMBINATIONS = 40
 """Series that are there from the start, at zero, so that the first event is a rise."""
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # no reader needs when a series began
@@ -55,7 +55,7 @@ def _all(kind: Kind, make: Callable[[Exported], _M]) -> Mapping[str, _M]:
         if row.kind is kind and not row.name.startswith(CLUSTER):
             made[row.name] = metric = make(row)
             known = list(_combinations(row)) if row.labels else []
-            for values in known if len(known) <= _MOST_COMBINATIONS else ():
+            for values in known if len(known) <= _MAX_COMBINATIONS else ():
                 metric.labels(*values)
     return made
 
@@ -159,13 +159,13 @@ def hook() -> Iterator[Callable[[str], None]]:
     """
     outcome = "refused"
 
-    def told(what: str) -> None:
+    def record_outcome(what: str) -> None:
         nonlocal outcome
         outcome = what
 
     began_s = time.perf_counter()
     try:
-        yield told
+        yield record_outcome
     finally:
         took_s = time.perf_counter() - began_s
         _HISTOGRAMS["vmtune_hook_duration_seconds"].labels(outcome).observe(took_s)

@@ -12,7 +12,7 @@ import structlog
 
 from vmtune.errors import VmtuneError
 from vmtune.model.host.inventory import EventTopic
-from vmtune.model.migration.admission import Limits, Place
+from vmtune.model.migration.admission import Limits, QueuePosition
 from vmtune.services.events import EventBus
 from vmtune.storage import Store
 
@@ -30,7 +30,7 @@ class Admission:
         self._store = store
         self._bus = bus
         self._waiting: dict[UUID, asyncio.Event] = {}
-        self._told: dict[UUID, int] = {}
+        self._announced: dict[UUID, int] = {}
         self._changed = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
 
@@ -50,15 +50,15 @@ class Admission:
             return waits
         finally:
             self._waiting.pop(migration, None)
-            self._told.pop(migration, None)
+            self._announced.pop(migration, None)
 
     def changed(self) -> None:
         """A migration has ended or was released: check whether others may begin."""
         self._changed.set()
 
-    async def places(self, among: Collection[UUID]) -> Mapping[UUID, Place]:
+    async def positions(self, among: Collection[UUID]) -> Mapping[UUID, QueuePosition]:
         """The queue positions of those of *among* that wait."""
-        return await asyncio.to_thread(self._store.slots.places, among, self.limits)
+        return await asyncio.to_thread(self._store.slots.positions, among, self.limits)
 
     async def close(self) -> None:
         """Look no more."""
@@ -79,7 +79,7 @@ class Admission:
             self._changed.clear()
             try:
                 await self._look()
-                await self._tell()
+                await self._publish()
             except VmtuneError as error:
                 # The database is unavailable or locked: queued migrations keep waiting.
                 log.warning("the queue of migrations was not checked", reason=str(error))
@@ -91,11 +91,11 @@ class Admission:
             if id in self._waiting:
                 self._waiting[id].set()
 
-    async def _tell(self) -> None:
+    async def _publish(self) -> None:
         """Publish a migration's queue position when it has changed."""
         waiting = [id for id, event in self._waiting.items() if not event.is_set()]
-        for id, place in (await self.places(waiting)).items():
-            if self._told.get(id) != place.ahead:
-                self._told[id] = place.ahead
-                data = {"queued": True, "ahead": place.ahead, "waits_for": place.why}
+        for id, position in (await self.positions(waiting)).items():
+            if self._announced.get(id) != position.ahead:
+                self._announced[id] = position.ahead
+                data = {"queued": True, "ahead": position.ahead, "waiting_reason": position.why}
                 self._bus.progress(EventTopic.MIGRATION, id, data)

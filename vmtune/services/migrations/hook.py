@@ -69,7 +69,7 @@ class HookService:
             # As for a migration of vmtune's own: of where it comes from.
             chosen = await self._assignments.choose(vm, host, None)
         changed, arrival = await asyncio.to_thread(self._settle, text, vm, name, chosen, migration)
-        self._bus.publish_soon(EventTopic.ARRIVAL, vm, _told(arrival, host))
+        self._bus.publish_soon(EventTopic.ARRIVAL, vm, _event_data(arrival, host))
         return Answer(arrival, changed)
 
     def _known(self, vm: UUID) -> tuple[str, UUID | None]:
@@ -104,9 +104,9 @@ def _text(xml: bytes) -> str:
         ) from None
 
 
-def _told(arrival: Arrival, source: str) -> Mapping[str, Any]:  # any: JSON
+def _event_data(arrival: Arrival, source: str) -> Mapping[str, Any]:  # any: JSON
     """What the event says; where the VM comes from, too, if it was ever seen."""
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "vm": str(arrival.vm),
         "name": arrival.vm_name,
         "profile": arrival.profile,
@@ -115,7 +115,7 @@ def _told(arrival: Arrival, source: str) -> Mapping[str, Any]:  # any: JSON
         "withheld": dict(arrival.withheld),
     }
     if source:
-        told["source"] = source
+        data["source"] = source
     if arrival.migration is not None:
-        told["migration"] = str(arrival.migration)
-    return told
+        data["migration"] = str(arrival.migration)
+    return data

@@ -8,12 +8,14 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 from uuid import UUID
 
 import structlog
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
 from vmtune.engine.observed import Observed
+from vmtune.engine.recovery import recover
 from vmtune.engine.session import MigrationSession, Origin, Started
 from vmtune.errors import Conflict, NotFound, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.protocol import Driver
@@ -160,7 +162,12 @@ class MigrationJob:
                 continue
             run = self._new(record.id)
             fields = await self._end(run)
-            if fields.get("state") is not MigrationState.UNKNOWN:
+            state = fields.get("state")
+            if state is MigrationState.POSTCOPY_PAUSED:
+                # It has ended for its job, so its state stays: what it is now is said.
+                told = {name: fields[name] for name in ("failure", "problems") if name in fields}
+                await run.notes.save(cast(MigrationFields, told))
+            elif state is not MigrationState.UNKNOWN:
                 await run.notes.save(fields)
 
     async def settle_orphans(self, jobs: JobEngine) -> None:
@@ -178,6 +185,16 @@ class MigrationJob:
             with bound_contextvars(migration_id=str(record.id)):
                 log.warning("a migration without its job is finalized")
                 await self.finalize(str(record.id))
+
+    async def recover(self, record: Migration, reason: str, address: str) -> None:
+        """Recover a migration that is paused in post-copy, whoever runs its job.
+
+        :raise VmtuneError: see :func:`vmtune.engine.recovery.recover`.
+        """
+        notes = DurableNotes(self._records, record.id)
+        hosts = _RecordedHosts(self._hosts, notes)
+        destination = await self._hosts.driver(record.destination)
+        await recover(hosts, notes, destination, reason, address)
 
     @asynccontextmanager
     async def _phase(self, job_id: str) -> AsyncIterator[tuple[Migration, _Run]]:

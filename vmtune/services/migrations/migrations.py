@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,13 +15,15 @@ from vmtune.errors import (
     Conflict,
     InvalidInput,
     NotFound,
+    OperationInProgress,
     Problem,
     TooLate,
 )
 from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import MIGRATION_KIND
 from vmtune.model.findings.table import FINDINGS, Severity
-from vmtune.model.migration.admission import LEAST_PRIORITY, MOST_PRIORITY
+from vmtune.model.host.uri import check_address
+from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import (
     AbortState,
@@ -45,6 +48,8 @@ from vmtune.services.tuning.planning import PlanService
 from vmtune.services.tuning.profiles import RawSteps
 from vmtune.storage import Store
 
+_SETTLES_WITHIN_S = 30.0
+_LOOK_EVERY_S = 0.05
 BY_USER = "requested by a user"
 
 
@@ -104,26 +109,47 @@ class MigrationService:
         if source is not None:
             check_source(plan, source)
         refuse(plan.blockers(frozenset(overrides)))
-        record = await asyncio.to_thread(
-            self._store.migrations.begin,
-            vm=vm,
-            vm_name=plan.vm_name,
-            source=plan.host,
-            destination=destination,
-            trigger=Trigger.VMTUNE,
-            profile=plan.profile,
-            revision=plan.revision,
-            wanted=planned.desired.values,
-            steps=planned.desired.steps,
-            overrides=tuple(overrides),
-            priority=priority,
-            id=id,
-        )
+
+        def begin() -> Migration:
+            return self._store.migrations.begin(
+                vm=vm,
+                vm_name=plan.vm_name,
+                source=plan.host,
+                destination=destination,
+                trigger=Trigger.VMTUNE,
+                profile=plan.profile,
+                revision=plan.revision,
+                wanted=planned.desired.values,
+                steps=planned.desired.steps,
+                overrides=tuple(overrides),
+                priority=priority,
+                id=id,
+            )
+
+        try:
+            record = await asyncio.to_thread(begin)
+        except OperationInProgress:
+            if planned.facts.migrating or not await self._settled(vm):
+                raise
+            record = await asyncio.to_thread(begin)
         await self._records.publish(record)
         if self._hosts.drives(record.source):
             self._job.remember(record.id, plan)
         await self._jobs.submit(MIGRATION_KIND, str(record.id), on=record.source)
         return record
+
+    async def _settled(self, vm: UUID) -> bool:
+        """Wait for the record of a migration that another client started and that is over: its
+        starter knows so before the record does. False where it is another operation, or lasts."""
+        deadline = time.monotonic() + _SETTLES_WITHIN_S
+        while time.monotonic() < deadline:
+            newest = (await asyncio.to_thread(self._store.migrations.list, vm=vm, limit=1)).items
+            if not newest or newest[0].trigger is Trigger.VMTUNE:
+                return False
+            if newest[0].state.ended:
+                return True
+            await asyncio.sleep(_LOOK_EVERY_S)
+        return False
 
     async def abort(self, migration: UUID) -> Migration:
         """Request an abort; the record shows whether it came in time.
@@ -137,6 +163,13 @@ class MigrationService:
                 f"the migration has ended: {record.state.value}",
                 field="migration",
                 remedy="migrate the VM back if it should not be there",
+            )
+        if record.state is MigrationState.POSTCOPY_PAUSED:
+            raise TooLate(
+                "the guest runs on the destination, and part of its memory is on the source",
+                field="migration",
+                remedy="shut down neither host; restore the path between them, then: "
+                f"vmtune migration recover {migration}",
             )
         record = await asyncio.to_thread(self._store.migrations.request_abort, migration)
         await self._records.publish(record)
@@ -191,6 +224,27 @@ class MigrationService:
             raise CommandRefused(detail, field="values", remedy="set something else")
         return changed
 
+    async def recover(self, migration: UUID, address: str = "") -> Migration:
+        """Give a migration that is paused in post-copy a new connection; the attempt is recorded
+        like a step.
+
+        :param address: of the destination, to connect to instead of the usual one; a connection
+            that QEMU has not given up yet is given up then.
+        :raise TooLate: it is not paused in post-copy.
+        :raise CommandRefused: it stays paused; with QEMU's or libvirt's reason.
+        """
+        address = check_address(address, "address")
+        record = await asyncio.to_thread(self._store.migrations.get, migration)
+        if not record.destination:
+            raise Conflict(
+                "it is not known to which host it goes",
+                field="migration",
+                code="no_destination",
+                remedy="add that host: vmtune host add",
+            )
+        await self._job.recover(record, BY_USER, address)
+        return await asyncio.to_thread(self._store.migrations.get, migration)
+
     async def _abort_on_source(self, record: Migration) -> None:
         try:
             driver = await self._hosts.driver(record.source)
@@ -210,7 +264,8 @@ class MigrationService:
             raise TooLate(
                 "the VM has left the source" if gone else error.message,
                 field="migration",
-                remedy="migrate the VM back if it should not be there",
+                remedy="wait until it has ended, then migrate the VM back if it should not be "
+                "there",
             ) from error
 
 
@@ -225,9 +280,6 @@ def _accept_running(
         raise InvalidInput(
             "no value is given", field="values", remedy=f"set one or more of {_RUNNING}"
         )
-    accepted = accept_values(
-        {**wanted, **{n: v for n, v in values.items() if v is not None}}, tunables
-    )
     problems = [
         Problem(
             f"values.{name}",
@@ -238,22 +290,38 @@ def _accept_running(
             f"set one or more of {_RUNNING}",
         )
         for name, value in values.items()
-        if value is None or not tunables[name].running
+        if name in tunables and (value is None or not tunables[name].running)
     ]
+    merged = {**wanted, **{n: v for n, v in values.items() if v is not None}}
+    try:
+        accepted = accept_values(merged, tunables)
+    except InvalidInput as error:
+        blamed = {problem.field for problem in problems}
+        others = [p for p in error.problems if p.field not in blamed]
+        problems += [_as_begun(problem, values, tunables) for problem in others]
     if problems:
         raise InvalidInput("some values cannot be set now", problems=problems)
     return SetValues(tuple((name, accepted[name]) for name in accepted if name in values))
+
+
+def _as_begun(problem: Problem, values: Mapping[str, object], tunables: TunableRegistry) -> Problem:
+    """A contradiction, without the advice to set what can no longer be set."""
+    switch = problem.code.removeprefix("needs_")
+    if switch == problem.code or switch not in tunables or tunables[switch].running:
+        return problem
+    message = f"{problem.message}, and the migration was begun without it"
+    return replace(problem, message=message, remedy=f"leave it out; set {switch} next time")
 
 
 _RUNNING = ", ".join(name for name, row in BUILT_IN.items() if row.running)
 
 
 def _check_priority(priority: int) -> None:
-    if not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
+    if not MIN_PRIORITY <= priority <= MAX_PRIORITY:
         raise InvalidInput(
             f"{priority} is no priority",
             field="priority",
-            remedy=f"give {LEAST_PRIORITY} to {MOST_PRIORITY}; higher goes first",
+            remedy=f"give {MIN_PRIORITY} to {MAX_PRIORITY}; higher goes first",
         )
 
 

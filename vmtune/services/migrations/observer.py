@@ -117,7 +117,7 @@ class Observer:
                 await asyncio.sleep(_HOST_AGAIN_S)
                 continue
             async with aclosing(driver.events()) as events:
-                self._beside(self._scan(host, driver))
+                self._in_background(self._scan(host, driver))
                 async for event in events:
                     self._on_event(host, driver, event)
             return  # the driver was closed
@@ -129,7 +129,7 @@ class Observer:
             # What was reported before may be outdated.
             self._seen = {where for where in self._seen if where[0] != host}
             self._arriving = {vm: to for vm, to in self._arriving.items() if to != host}
-            self._beside(self._scan(host, driver))
+            self._in_background(self._scan(host, driver))
         if event.vm is None:
             telemetry.host_seen(host, up=event.kind is not EventKind.CONNECTION_LOST)
             return
@@ -182,7 +182,7 @@ class Observer:
         self._inspecting[where] = task
         task.add_done_callback(lambda _: self._inspecting.pop(where, None))
 
-    def _beside(self, work: Coroutine[None, None, None]) -> None:
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._others.add(task)
         task.add_done_callback(self._others.discard)

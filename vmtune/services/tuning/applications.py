@@ -15,6 +15,7 @@ from structlog.contextvars import bound_contextvars
 from vmtune.engine.setting import is_put_back, set_again, set_each
 from vmtune.errors import (
     Conflict,
+    Forbidden,
     HostUnreachable,
     InvalidInput,
     NotFound,
@@ -75,6 +76,7 @@ class ApplyService:
         revision: int | None = None,
         best_effort: bool = False,
         boot_only: bool = False,
+        may_raise_limits: bool = True,
     ) -> Application:
         """Set what can be set now, write what waits for a restart, and read everything back.
 
@@ -83,6 +85,8 @@ class ApplyService:
         and the rest is applied. With *boot_only* only the persistent configuration is changed, for
         which the VM need not run.
 
+        :param may_raise_limits: of the host, which all its VMs share.
+        :raise Forbidden: the plan raises limits of the host, and may not.
         :raise Blocked: the plan has blockers; with *best_effort* only those of the VM itself.
         :raise InvalidInput: no profile was named and none is assigned; or, with *boot_only*, it
             has no value of the ``boot`` route.
@@ -98,6 +102,14 @@ class ApplyService:
         if boot_only:
             planned = _for_next_start(planned)
         plan = planned.plan
+        raised = limits_wanted(plan)
+        if raised and not may_raise_limits:
+            raise Forbidden(
+                f"the profile raises {', '.join(raised)} of the host, which all its VMs share",
+                field="profile",
+                code="out_of_reach",
+                remedy="use a token that is not restricted by labels",
+            )
         refuse([f for f in plan.blockers() if not (best_effort and f.tunable)])
         changes = plan.changes_now()
         boot = [c for c in plan.changes(Route.BOOT) if boot_differs(c, planned.facts)]
@@ -279,7 +291,7 @@ class ApplyService:
         begun: frozenset[str] | None = None
         if self._store.lease is not None:
             name = service or self._store.lease.service
-            begun = await asyncio.to_thread(self._store.fleet.operations_of, name)
+            begun = await asyncio.to_thread(self._store.services.operations_of, name)
         for record in await asyncio.to_thread(self._store.applications.open):
             if begun is not None and str(record.id) not in begun:
                 continue
@@ -344,12 +356,12 @@ class ApplyService:
         done = await asyncio.to_thread(
             self._store.applications.finish, record.id, state, tuple(outcomes), tuple(problems)
         )
-        self._tell(done)
+        self._publish(done)
         telemetry.application_ended(done)
         log.info("application ended", state=done.state.value, profile=done.profile)
         return done
 
-    def _tell(self, record: Application) -> None:
+    def _publish(self, record: Application) -> None:
         data = {"state": record.state.value, "vm": str(record.vm), "profile": record.profile}
         self._bus.publish_soon(EventTopic.APPLICATION, record.id, data)
 

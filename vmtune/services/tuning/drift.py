@@ -42,7 +42,7 @@ _CALM_AT_ONCE = 2
 _HOSTS_AT_ONCE = 8
 _VM_WITHIN_S = 30.0
 _BATCH = 200
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 _LOOK_S = 5.0
 _LOOK_SHARED_S = 1.0
 """How often to check which scans are due: other services may have requested one."""
@@ -143,7 +143,7 @@ class DriftService:
             try:
                 found = await self._look(host, self._calm_at_once if calm else self._asked_at_once)
             except VmtuneError as error:
-                found = ScanResult(problems=error.problems[:_MOST_PROBLEMS])
+                found = ScanResult(problems=error.problems[:_MAX_PROBLEMS])
             found = replace(found, took_ms=round((time.monotonic() - began_s) * 1000))
             await asyncio.to_thread(self._store.drift_scans.note, host, before.asked, found)
         telemetry.drift_scanned(found.took_ms / 1000)
@@ -216,7 +216,7 @@ class DriftService:
             without_profile=len(without_profile),
             skipped=len(present) - len(noted) - len(without_profile) - len(problems),
             failed=len(problems),
-            problems=tuple(problems[:_MOST_PROBLEMS]),
+            problems=tuple(problems[:_MAX_PROBLEMS]),
         )
 
     def _targets(

@@ -10,10 +10,12 @@ from uuid import UUID
 from vmtune.errors import CommandRefused, InvalidInput, NotFound
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState
+from vmtune.model.host.network import with_network
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.situation import Destination, Permissions, Situation
-from vmtune.model.preflight.control import wants_reaper
+from vmtune.model.preflight.rings import wants_reaper
 from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import AssignmentService, DesiredValues, RawSteps
 
@@ -103,10 +105,16 @@ class PlanService:
                     code="mixed_connections",
                     remedy="name a destination that is reached the same way",
                 )
+            if goal.vm is not None:
+                asked = await _asked(driver_there, goal.vm, desired.values)
+                goal = replace(goal, vm=asked)
+            known = await self._hosts.get(destination)
+            values_there = with_network(desired.values, known, goal.host.hostname)
+            desired = replace(desired, values=values_there)
+        facts = await _asked(driver, facts, desired.values)
         situation = self._situation(desired, facts, host, goal)
         if goal is not None and wants_reaper(situation):
-            measuring = await _measuring(driver, vm)
-            situation = replace(situation, vm=replace(facts, measuring_dirty_rate=measuring))
+            situation = replace(situation, vm=await _with_dirty_rates(driver, facts))
         plan = make_plan(situation, name, desired.profile, desired.revision)
         peer_uri = goal.host.peer_uri if goal is not None else ""
         return Planned(plan, desired, facts, driver, peer_uri)
@@ -154,15 +162,33 @@ class PlanService:
                 waiting = await _facts_or_none(driver, there.uuid)
             elif same and there.state in (VmState.RUNNING, VmState.PAUSED):
                 occupied = name != source
-        return Destination(name, host, waiting, occupied)
+        offer = await driver.offer(facts) if facts.hardware is not None else None
+        return Destination(name, host, waiting, occupied, offer)
 
 
-async def _measuring(driver: Driver, vm: UUID) -> bool:
-    """Whether a dirty-rate measurement of the VM is running."""
+async def _asked(driver: Driver, facts: VmFacts, values: Mapping[str, Value]) -> VmFacts:
+    """*facts* with what a QEMU is asked only where it matters for *values*."""
+    if not facts.capabilities:
+        return facts
     try:
-        return (await driver.dirty_rates(vm)).measuring
+        if values.get("multifd") is True and values.get("postcopy") is True:
+            takes = await driver.takes_postcopy_with_multifd(facts.uuid)
+            facts = replace(facts, postcopy_with_multifd=takes)
+        if "tls_creds" in values:
+            facts = replace(facts, objects=frozenset(await driver.objects(facts.uuid)))
     except (CommandRefused, NotFound):
-        return False  # the QEMU is too old for the query, which the plan reports
+        pass  # what is unknown is judged by its release, or not at all
+    return facts
+
+
+async def _with_dirty_rates(driver: Driver, facts: VmFacts) -> VmFacts:
+    """With the last measurement of the VM's dirty rate, and whether one is running."""
+    try:
+        rates = await driver.dirty_rates(facts.uuid)
+    except (CommandRefused, NotFound):
+        return facts  # the QEMU is too old for the query, which the plan reports
+    fastest = max(rates.vcpu_mib_per_s) << 20 if rates.vcpu_mib_per_s else None
+    return replace(facts, measuring_dirty_rate=rates.measuring, vcpu_dirty_bytes_per_s=fastest)
 
 
 async def _facts_or_none(driver: Driver, vm: UUID) -> VmFacts | None:

@@ -66,7 +66,7 @@ class ProfileService:
             note,
             taken,
         )
-        await self._tell(profile, "created")
+        await self._publish(profile, "created")
         return profile
 
     async def revise(
@@ -93,7 +93,7 @@ class ProfileService:
             description=description,
             steps=taken,
         )
-        await self._tell(profile, "revised")
+        await self._publish(profile, "revised")
         return profile
 
     async def amend(
@@ -145,7 +145,7 @@ class ProfileService:
         """:raise NotFound: no such profile or revision."""
         return await asyncio.to_thread(self._store.profiles.revision, name, number)
 
-    async def _tell(self, profile: Profile, change: str) -> None:
+    async def _publish(self, profile: Profile, change: str) -> None:
         data = {"change": change, "revision": profile.current.number}
         await self._bus.publish(EventTopic.PROFILE, profile.name, data)
 

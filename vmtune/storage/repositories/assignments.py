@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound
+from vmtune.errors import DuplicateName, InvalidInput, NotFound, TiedAssignments
 from vmtune.model.profile import (
     Assignment,
     Target,
@@ -37,7 +37,7 @@ class AssignmentRepository:
             spelling; empty for the default.
         :raise InvalidInput: *key* cannot name such a target.
         :raise DuplicateName: that target has an assignment already.
-        :raise Conflict: a VM could match this selector and one of another profile.
+        :raise TiedAssignments: a VM could match this selector and one of another profile.
         :raise NotFound: there is no such profile.
         """
         key = _canonical(target, key)
@@ -109,7 +109,7 @@ class AssignmentRepository:
             if target is not Target.SELECTOR or row.profile == profile:
                 continue
             if could_tie(row.key, key):
-                raise Conflict(
+                raise TiedAssignments(
                     f"a VM could match both {key} and {describe(other)} (number {row.id}), "
                     f"which chooses {row.profile}",
                     field="key",

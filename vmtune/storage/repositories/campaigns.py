@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import select
@@ -32,10 +33,21 @@ from vmtune.storage.tables.core import RunRow
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
+_MOST_MARGIN_PERCENT = 99.0
+
+
+def _campaign(stored: dict[str, Any]) -> Campaign:  # any JSON
+    """A campaign as it was kept. A margin of 100 % was accepted once, and could not be judged."""
+    margin = stored.get("margin_percent")
+    if isinstance(margin, int | float) and margin >= 100:
+        stored = {**stored, "margin_percent": _MOST_MARGIN_PERCENT}
+    return campaign_file.from_json(stored, {})
+
+
 _MAP = Mapper(
     CampaignRecord,
     CampaignRow,
-    campaign=Stored(campaign_file.to_json, lambda stored: campaign_file.from_json(stored, {})),
+    campaign=Stored(campaign_file.to_json, _campaign),
     forecast=Stored(load=partial(from_json, Forecast)),
 )
 _RUNS = Mapper(CampaignRun, RunRow)

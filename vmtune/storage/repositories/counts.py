@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.trend.change import Triage
 from vmtune.model.cluster import ServiceState
 from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.model.migration.record import MigrationState
@@ -30,6 +31,7 @@ from vmtune.storage.tables.cluster import OrderRow, ServiceRow
 from vmtune.storage.tables.core import ApplicationRow, HostRow, MigrationRow, RunRow
 from vmtune.storage.tables.evacuations import EvacuationRow, SlotRow
 from vmtune.storage.tables.retention import DriftScanRow
+from vmtune.storage.tables.trends import FoundChangeRow
 
 _S = TypeVar("_S", bound=StrEnum)
 
@@ -46,6 +48,7 @@ class Tally:
     :param drift: sums over the last scans of all hosts, by
         :data:`vmtune.model.service_metrics.DRIFT`.
     :param oldest_scan: time of the oldest of all hosts' last scans.
+    :param untriaged: found changes for the worse that nobody has triaged.
     :param hosts: by the service that manages them; an empty name for those without one.
     """
 
@@ -60,6 +63,7 @@ class Tally:
     oldest_scan: datetime | None
     hosts: Mapping[str, int]
     services: Mapping[ServiceState, int]
+    untriaged: int
 
 
 class Tallies:
@@ -83,6 +87,12 @@ class Tallies:
                 *_drift(session),
                 {owner: number for owner, number in session.execute(hosts)},
                 _by_state(session, ServiceRow.state, tuple(ServiceState)),
+                _count(
+                    session,
+                    FoundChangeRow,
+                    FoundChangeRow.triage == Triage.OPEN,
+                    FoundChangeRow.worse.is_(True),
+                ),
             )
 
 

@@ -86,15 +86,17 @@ class HostRepository:
         uri: str | None = None,
         peer_uri: str | None = None,
         migration_address: str | None = None,
+        network: Mapping[str, str] | None = None,
     ) -> Host:
         """Change a host; None keeps a field.
 
+        :param network: addresses of its migration network, by name.
         :raise NotFound: there is none of that name.
         """
         with self._database.write() as session:
             row = host_row(session, name)
             changed = {"uri": uri, "peer_uri": peer_uri, "migration_address": migration_address}
-            HOSTS.change(row, changed)
+            HOSTS.change(row, {**changed, **(network or {})})
             session.flush()
             return HOSTS.record(row)
 
@@ -157,7 +159,10 @@ class VmRepository:
             for uuid, name in names.items():
                 row = rows.get(uuid)
                 if row is None:
-                    session.add(VmRow(uuid=uuid, name=name, host=host, labels={}, seen_at=seen_at))
+                    # Where it only passes, whoever sees it run is right, in whatever order the
+                    # sightings of several hosts are stored.
+                    seen = None if uuid in passing else seen_at
+                    session.add(VmRow(uuid=uuid, name=name, host=host, labels={}, seen_at=seen))
                 elif uuid not in passing and (row.seen_at is None or row.seen_at <= seen_at):
                     row.name, row.host, row.seen_at = name, host, seen_at
 

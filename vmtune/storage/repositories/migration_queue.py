@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
-from vmtune.model.migration.admission import Limits, Place, Slot, admit, why_waiting
+from vmtune.model.migration.admission import Limits, QueuePosition, Slot, admit, why_waiting
 from vmtune.storage.database import Database
 from vmtune.storage.mapping import Mapper
 from vmtune.storage.tables.evacuations import SlotRow
@@ -52,7 +52,7 @@ class SlotRepository:
         with self._database.read() as session:
             return frozenset(among) - frozenset(session.scalars(query))
 
-    def places(self, among: Collection[UUID], limits: Limits) -> Mapping[UUID, Place]:
+    def positions(self, among: Collection[UUID], limits: Limits) -> Mapping[UUID, QueuePosition]:
         """The queue positions of those of *among* that wait."""
         if not among:
             return {}
@@ -70,7 +70,7 @@ class SlotRepository:
             query = query.where(ranked.c.migration.in_([slot.migration for slot in mine]))
             ahead = {migration: count for migration, count in session.execute(query)}
         return {
-            slot.migration: Place(ahead[slot.migration], why_waiting(slot, running, limits))
+            slot.migration: QueuePosition(ahead[slot.migration], why_waiting(slot, running, limits))
             for slot in mine
             if slot.migration in ahead
         }
@@ -110,10 +110,10 @@ def release(session: Session, number: int) -> None:
 
 def _heads() -> ColumnElement[int]:
     """The numbers of those whose turn is next, of each source."""
-    place = func.row_number().over(partition_by=SlotRow.source, order_by=_ORDER)
-    ranked = select(SlotRow.number, place.label("place"))
+    position = func.row_number().over(partition_by=SlotRow.source, order_by=_ORDER)
+    ranked = select(SlotRow.number, position.label("position"))
     found = ranked.where(_WAITS, SlotRow.held.is_(False)).subquery()
-    return select(found.c.number).where(found.c.place <= _HEADS).scalar_subquery()
+    return select(found.c.number).where(found.c.position <= _HEADS).scalar_subquery()
 
 
 def _slots(session: Session, *conditions: ColumnElement[bool]) -> Sequence[Slot]:

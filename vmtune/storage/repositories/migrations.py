@@ -55,8 +55,9 @@ TRANSITIONS: Mapping[MigrationState, frozenset[MigrationState]] = {
     _S.QUEUED: frozenset({_S.PREPARING, _S.FAILED, _S.CANCELLED, _S.UNKNOWN}),
     _S.PREPARING: frozenset({_S.STARTING, _S.FAILED, _S.CANCELLED, _S.UNKNOWN}),
     # A small VM can be there before anybody saw the migration active.
-    _S.STARTING: frozenset({_S.ACTIVE}) | _ENDS,
-    _S.ACTIVE: _ENDS,
+    _S.STARTING: frozenset({_S.ACTIVE, _S.POSTCOPY_PAUSED}) | _ENDS,
+    _S.ACTIVE: frozenset({_S.POSTCOPY_PAUSED}) | _ENDS,
+    _S.POSTCOPY_PAUSED: frozenset({_S.ACTIVE}) | _ENDS,
     _S.UNKNOWN: _ENDS - {_S.UNKNOWN},
     _S.COMPLETED: frozenset(),
     _S.FAILED: frozenset(),

@@ -38,7 +38,7 @@ class Old:
     bytes: int
 
 
-class KeepingRepository:
+class RetentionRepository:
     """What grows with time."""
 
     def __init__(self, database: Database) -> None:
@@ -135,9 +135,9 @@ class KeepingRepository:
                 return None
             cut = Cut(number, row.hash)
             now = self._database.now()
-            told = (cut.change(first),)
+            changes = (cut.change(first),)
             auditing.append(
-                session, act, now, Outcome.CHANGED, f"audit {told[0].key}", changes=told
+                session, act, now, Outcome.CHANGED, f"audit {changes[0].key}", changes=changes
             )
             session.add(AuditCutRow(number=cut.number, hash=cut.hash, at=now))
             return cut

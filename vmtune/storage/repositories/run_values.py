@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from vmtune.bench.model.runs.run import Place, RunState
+from vmtune.bench.model.runs.run import RunState, Testbed
 from vmtune.model.tunables.tunable import Value
 from vmtune.storage.repositories.run_rows import RunFilter, filtered
 from vmtune.storage.tables.core import RunMetricRow, RunRow
@@ -23,6 +23,7 @@ class Measured:
 
     :param number: of the run; later ones have greater numbers.
     :param at: when it began.
+    :param value: None for a run that did not succeed and lacks the metric.
     """
 
     number: int
@@ -30,12 +31,15 @@ class Measured:
     at: datetime
     state: RunState
     host: str
-    place: Place
+    testbed: Testbed
     qemu: str
     profile: str
     values: Mapping[str, Value]
     fingerprint: str
-    value: float
+    value: float | None
+
+
+_UNSUCCESSFUL = (RunState.NOT_CONVERGED.value, RunState.FAILED.value)
 
 
 def measured(
@@ -44,13 +48,16 @@ def measured(
     """See :meth:`vmtune.storage.repositories.runs.RunRepository.measured`."""
     columns: tuple[Any, ...] = (  # any: of each column's own kind
         *(RunRow.number, RunRow.id, RunRow.started_at, RunRow.created_at, RunRow.state),
-        *(RunRow.host, RunRow.place, RunRow.qemu, RunRow.profile, RunRow.values),
+        *(RunRow.host, RunRow.testbed, RunRow.qemu, RunRow.profile, RunRow.values),
         *(RunRow.fingerprint, RunMetricRow.value),
     )
     query = (
         select(*columns)
-        .join(RunMetricRow, (RunMetricRow.run == RunRow.number) & (RunMetricRow.metric == metric))
+        .outerjoin(
+            RunMetricRow, (RunMetricRow.run == RunRow.number) & (RunMetricRow.metric == metric)
+        )
         .where(RunRow.campaign.is_(None) | (RunRow.block > 0))
+        .where(RunMetricRow.value.is_not(None) | RunRow.state.in_(_UNSUCCESSFUL))
     )
     query = filtered(query, wanted).order_by(RunRow.number.desc()).limit(limit)
     if up_to is not None:
@@ -62,7 +69,7 @@ def measured(
             at=row.started_at or row.created_at,
             state=RunState(row.state),
             host=row.host,
-            place=Place(row.place),
+            testbed=Testbed(row.testbed),
             qemu=row.qemu,
             profile=row.profile,
             values=row.values,

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import func, select
 
-from vmtune.bench.model.runs.run import Place, Run, RunRecord, RunState, Slot
-from vmtune.bench.model.runs.series import KINDS, Head, Series, together
+from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Slot, Testbed
+from vmtune.bench.model.runs.series import KINDS, Head, Series, joined
 from vmtune.bench.model.scenario.block_target import vm_of_setup
 from vmtune.errors import NotFound
 from vmtune.model.tunables.tunable import Value
@@ -23,6 +23,7 @@ from vmtune.storage.repositories.run_rows import (
     CHUNK,
     Environment,
     MeasuredScenario,
+    PackedRecord,
     RunFilter,
     add,
     as_run,
@@ -55,7 +56,7 @@ class RunRepository:
         values: Mapping[str, Value],
         profile: str = "",
         revision: int = 0,
-        place: Place = Place.DIRECT,
+        testbed: Testbed = Testbed.DIRECT,
         qemu: str = "",
         options: Mapping[str, Any] | None = None,  # any JSON
         host: str = "",
@@ -79,7 +80,7 @@ class RunRepository:
             created_at=self._database.now(),
             profile=profile,
             revision=revision,
-            place=place,
+            testbed=testbed,
             qemu=qemu,
             options=options or {},
             host=host,
@@ -146,8 +147,14 @@ class RunRepository:
 
         :raise DuplicateName: there is a run of that id: it would count twice.
         """
+        return self.add_packed(run, pack_record(run.record))
+
+    def add_packed(self, run: Run, packed: PackedRecord | None) -> Run:
+        """The same for a run whose record is packed already.
+
+        :raise DuplicateName: there is a run of that id: it would count twice.
+        """
         assert run.state.ended, "only what has ended can be taken over"
-        packed = pack_record(run.record)
         with self._database.write() as session:
             row = add(session, run)
             row.fingerprint = remember_environment(session, run.environment, run.fingerprint)
@@ -198,7 +205,7 @@ class RunRepository:
             for chunk in session.scalars(chunks.order_by(RunChunkRow.series, RunChunkRow.first)):
                 series = Series(chunk.series)
                 rows.setdefault(series, []).extend(unpack(KINDS[series], chunk.packed))
-            return together(head, {series: tuple(found) for series, found in rows.items()})
+            return joined(head, {series: tuple(found) for series, found in rows.items()})
 
     def series(
         self, id: UUID, series: Series, after: str | None = None, limit: int = CHUNK

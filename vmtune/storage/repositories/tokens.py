@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -164,6 +164,27 @@ class TokenRepository:
             session.flush()
             return _MAP.record(row)
 
+    def revoke_again(self, ids: Collection[str]) -> int:
+        """Revoke those of these tokens that are valid, and sign out all browsers: after a restore,
+        what had ended must not work again. Returns how many tokens it was."""
+        with self._database.write() as session:
+            valid = session.scalars(select(TokenRow).where(TokenRow.revoked_at.is_(None))).all()
+            ended = [row for row in valid if row.id in ids]
+            for row in ended:
+                row.revoked_at = self._database.now()
+            session.execute(delete(WebSessionRow))
+        return len(ended)
+
+    def made_by(self, kind: Kind, creator: str) -> Sequence[Token]:
+        """The tokens of a creator that are not revoked."""
+        query = select(TokenRow).where(
+            TokenRow.creator_kind == kind.value,
+            TokenRow.creator == creator,
+            TokenRow.revoked_at.is_(None),
+        )
+        with self._database.read() as session:
+            return [_MAP.record(row) for row in session.scalars(query)]
+
     def used(self, uses: Mapping[str, tuple[datetime, str]]) -> None:
         """Note when tokens were used last and from where, by their ids."""
         with self._database.write(durable=False) as session:
@@ -254,6 +275,22 @@ class TokenRepository:
             row = session.get(WebSessionRow, id)
             if row is not None:
                 session.delete(row)
+
+    def sign_out_beyond(self, subject: str, rights: Rights) -> int:
+        """Delete the browser sessions of a person of the identity provider that allow more than
+        *rights*; returns how many."""
+        query = select(WebSessionRow).where(
+            WebSessionRow.token.is_(None), WebSessionRow.subject == subject
+        )
+        with self._database.write() as session:
+            excess = [
+                row
+                for row in session.scalars(query)
+                if not load_rights(row.rights or {}).is_within(rights)
+            ]
+            for row in excess:
+                session.delete(row)
+        return len(excess)
 
     def seen(self, seen: Mapping[str, datetime], idle_since: datetime) -> None:
         """Note when browsers asked last; forget those that did not since *idle_since*, and

@@ -56,6 +56,15 @@ class HostRow(Base):
     created_at: Mapped[datetime]
     owner: Mapped[str] = mapped_column(Plain("owner"), default="", server_default=text("''"))
     machine: Mapped[str] = mapped_column(Plain("machine"), default="", server_default=text("''"))
+    migrate_uri: Mapped[str] = mapped_column(
+        Plain("migrate_uri"), default="", server_default=text("''")
+    )
+    listen_address: Mapped[str] = mapped_column(
+        Plain("listen_address"), default="", server_default=text("''")
+    )
+    disks_uri: Mapped[str] = mapped_column(
+        Plain("disks_uri"), default="", server_default=text("''")
+    )
 
 
 class VmRow(Base):
@@ -202,6 +211,8 @@ class MigrationRow(Base):
     ended_at: Mapped[datetime | None]
     samples_kept: Mapped[str] = mapped_column(default="whole", server_default=text("'whole'"))
     samples_thinned_s: Mapped[int | None]
+    prior: Mapped[JsonObject | None] = mapped_column(Json)
+    postcopy: Mapped[JsonObject | None] = mapped_column(Json)
 
 
 class ChunkRow(Base):
@@ -266,7 +277,7 @@ class RunRow(Base):
     values: Mapped[JsonObject]
     profile: Mapped[str] = mapped_column(Plain("profile"))
     revision: Mapped[int]
-    place: Mapped[str]
+    testbed: Mapped[str]
     qemu: Mapped[str] = mapped_column(Plain("qemu"))
     options: Mapped[JsonObject]
     host: Mapped[str] = mapped_column(Plain("host"))

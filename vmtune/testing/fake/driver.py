@@ -57,6 +57,10 @@ class FakeDriver(QmpDriver):
             can_lock_beyond_limits=True,
         )
 
+    def empties_rings_in_part(self) -> None:
+        """From now on its kernel is one under which a full dirty ring can end a guest."""
+        self._facts = replace(self._facts, ring_reset_ends_early=True)
+
     async def host_facts(self) -> HostFacts:
         """What the test has said."""
         self._sockets()
@@ -122,7 +126,7 @@ class FakeLink:
             raise MonitorBusy("the fake's monitor is taken", remedy="disconnect the other client")
         self._connected = True
         self.connections += 1
-        self._qemu.tell, self._qemu.lose = self._on_event, self._lost
+        self._qemu.notify, self._qemu.lose = self._on_event, self._lost
 
     async def execute(
         self,

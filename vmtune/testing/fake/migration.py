@@ -38,6 +38,8 @@ class FakeMigration:
     def step(self, device: bool, converges: bool) -> None:
         """The next state or iteration. *device*: with that state, as 8.0 and later have it;
         without *converges* it iterates without end."""
+        if self.status in (QemuStatus.POSTCOPY_PAUSED, QemuStatus.POSTCOPY_RECOVER_SETUP):
+            return
         self.elapsed_ms += _STEP_MS
         if self.status is QemuStatus.SETUP:
             self.status, self.iteration = QemuStatus.ACTIVE, 1
@@ -68,6 +70,10 @@ class FakeMigration:
             "setup-time": 1,
             "ram": self._ram(),
         }
+        if self.status is QemuStatus.POSTCOPY_RECOVER_SETUP:
+            self.status = QemuStatus.POSTCOPY_PAUSED  # it could not connect
+        if self.error:
+            reply["error-desc"] = self.error
         if self.status is not QemuStatus.COMPLETED:
             return {**reply, "expected-downtime": 300}
         if self.early_completed:

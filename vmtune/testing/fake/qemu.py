@@ -28,6 +28,7 @@ Recording = Mapping[str, Any]  # any JSON
 Network = dict[str, "FakeQemu"]
 """Which fake listens at which migration URI."""
 
+_BLOCKED_MS = 9
 DIRTIED_BYTES_PER_S = 8 << 20
 """What its guest writes: a migration with less bandwidth does not converge."""
 
@@ -90,6 +91,7 @@ class FakeQemu:
         self.like_libvirt = like_libvirt
         self.ring = FakeRing(ring_entries)
         self.iterations_when_paused = 3
+        self.stops_again = False  # as by an I/O error, whenever it is resumed
         self.version = qemu_names.version(recording["query-version"])
         self.capabilities = qemu_names.capabilities(recording["query-migrate-capabilities"])
         self.parameters: dict[str, Value] = dict(recording["query-migrate-parameters"])
@@ -99,11 +101,14 @@ class FakeQemu:
         self.listening = ""
         self.outgoing = FakeMigration()
         self.arrived = False
+        self.broken = False  # as a destination: its connection was lost in post-copy
+        self.fails_when_cancelled = False  # as QEMU may in a race with its return path
+        self.path_is_cut = False  # no new connection reaches its destination
         self.alive = True
         self.taken = False
         self.faults: list[Fault] = []
         self.commands: list[tuple[str, Mapping[str, Any]]] = []  # any JSON: the arguments
-        self.tell: Callable[[str, Mapping[str, Any]], None] = lambda name, data: None
+        self.notify: Callable[[str, Mapping[str, Any]], None] = lambda name, data: None
         self.lose: Callable[[], None] = lambda: None
         for row in recording["query-iothreads"]:
             self.properties[f"/objects/{row['id']}"] = {
@@ -156,9 +161,9 @@ class FakeQemu:
             converges=not 0 < bandwidth <= DIRTIED_BYTES_PER_S or self.status == "paused",
         )
         if self.outgoing.iteration != iteration:
-            self.tell("MIGRATION_PASS", {"pass": self.outgoing.iteration})
+            self.notify("MIGRATION_PASS", {"pass": self.outgoing.iteration})
         if self.outgoing.status is not before:
-            self._told()
+            self._notified()
         if self.outgoing.status is QemuStatus.COMPLETED:
             stood, self.status = self.status, "postmigrate"
             destination = self.network.pop(self.outgoing.uri, None)
@@ -168,10 +173,10 @@ class FakeQemu:
     def fail(self, reason: str) -> None:
         """End the outgoing migration without success."""
         self.outgoing.end(QemuStatus.FAILED, reason)
-        self._told()
+        self._notified()
 
-    def _told(self) -> None:
-        self.tell("MIGRATION", {"status": self.outgoing.status.value})
+    def _notified(self) -> None:
+        self.notify("MIGRATION", {"status": self.outgoing.status.value})
 
     def _get_capabilities(self, _: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [{"capability": name, "state": on} for name, on in self.capabilities.items()]
@@ -205,6 +210,8 @@ class FakeQemu:
             )
         if self.version >= (8,) and on["multifd"] and on["postcopy-ram"]:
             raise CommandRefused("Postcopy is not yet compatible with multifd")
+        if on["background-snapshot"] and on["postcopy-ram"]:
+            raise CommandRefused("Background-snapshot is not compatible with postcopy-ram")
 
     def _get_parameters(self, _: Mapping[str, Any]) -> dict[str, Value]:
         return dict(self.parameters)
@@ -300,6 +307,8 @@ class FakeQemu:
         return {}
 
     def _migrate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if arguments.get("resume"):
+            return self._resume(str(arguments["uri"]))
         if self.outgoing.status.running:
             raise CommandRefused("There's a migration process in progress")
         if self.like_libvirt:
@@ -310,15 +319,60 @@ class FakeQemu:
             arguments["uri"], self.recording["query-memory-size-summary"]["base-memory"]
         )
         self.outgoing.begin(early_completed=self.version < (8,))
-        self._told()
+        self._notified()
         if self.outgoing.uri not in self.network:
             self.fail(f"Failed to connect to '{self.outgoing.uri}': Connection refused")
         return {}
 
+    def _resume(self, uri: str) -> dict[str, Any]:
+        if self.outgoing.status is not QemuStatus.POSTCOPY_PAUSED:
+            raise CommandRefused("Cannot resume if there is no paused migration")
+        destination = self.network.get(uri)
+        if destination is None or not destination.broken or self.path_is_cut:
+            self.outgoing.error = f"Failed to connect to '{uri}': Connection refused"
+            self.outgoing.status = QemuStatus.POSTCOPY_RECOVER_SETUP
+            return {}
+        destination.broken = False
+        self.outgoing.uri, self.outgoing.status = uri, QemuStatus.POSTCOPY_ACTIVE
+        self._notified()
+        return {}
+
+    def _pause_postcopy(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        if self.outgoing.status is QemuStatus.POSTCOPY_ACTIVE:
+            self.break_postcopy()
+        elif not self.listening or self.broken or self.arrived or self.status == "inmigrate":
+            raise CommandRefused(
+                "migrate-pause is currently only supported during postcopy-active state"
+            )
+        self.broken = bool(self.listening)
+        return {}
+
+    def _migrate_recover(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if not self.broken:
+            raise CommandRefused("Migrate recover can only be run when postcopy is paused.")
+        self.network[str(arguments["uri"])] = self
+        return {}
+
+    def break_postcopy(self) -> None:
+        """The connection to the destination is lost in post-copy."""
+        self.outgoing.status = QemuStatus.POSTCOPY_PAUSED
+        destination = self.network.get(self.outgoing.uri)
+        if destination is not None:
+            destination.broken = True
+        self._notified()
+
     def _query_migrate(self, _: Mapping[str, Any]) -> dict[str, Any]:
         if self.listening and not self.outgoing.uri:
             if self.arrived:
-                return {"status": "completed"}
+                counted = {
+                    "postcopy-blocktime": _BLOCKED_MS,
+                    "postcopy-vcpu-blocktime": [_BLOCKED_MS],
+                }
+                return (
+                    {"status": "completed", **counted} if self.counts else {"status": "completed"}
+                )
+            if self.broken:
+                return {"status": "postcopy-paused"}
             port = self.listening.rpartition(":")[2]
             return {"status": "setup", "socket-address": [{"type": "inet", "port": port}]}
         reply = self.outgoing.reply()
@@ -326,17 +380,27 @@ class FakeQemu:
             self.step()
         return reply
 
+    @property
+    def counts(self) -> bool:
+        """Whether it counts what a post-copy costs."""
+        return bool(self.capabilities.get("postcopy-blocktime"))
+
     def _cancel(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        if self.outgoing.status.running:
+        if self.outgoing.status.running and self.fails_when_cancelled:
+            self.fail("Channel error: Input/output error")
+        elif self.outgoing.status.running:
             self.outgoing.end(QemuStatus.CANCELLED)
-            self._told()
+            self._notified()
         return {}
 
     def _start_postcopy(self, _: Mapping[str, Any]) -> dict[str, Any]:
         if not self.capabilities["postcopy-ram"]:
             raise CommandRefused("Enable postcopy with migrate_set_capability before the start")
         self.outgoing.status = QemuStatus.POSTCOPY_ACTIVE
-        self._told()
+        destination = self.network.get(self.outgoing.uri)
+        if destination is not None:
+            destination.status = "running"
+        self._notified()
         return {}
 
     def _stop(self, _: Mapping[str, Any]) -> dict[str, Any]:
@@ -344,15 +408,15 @@ class FakeQemu:
             self.status = "paused"
             # What is left takes its time, but nothing is added to it.
             self.outgoing.iterations = self.outgoing.iteration + self.iterations_when_paused
-            self.tell("STOP", {})
+            self.notify("STOP", {})
         return {}
 
     def _cont(self, _: Mapping[str, Any]) -> dict[str, Any]:
         if self.status == "inmigrate":
             raise CommandRefused("Migration is not finalized yet")
-        if self.status == "paused":
+        if self.status == "paused" and not self.stops_again:
             self.status = "running"
-            self.tell("RESUME", {})
+            self.notify("RESUME", {})
         return {}
 
     def _calc_dirty_rate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -381,6 +445,8 @@ _HANDLERS: Mapping[str, Callable[[FakeQemu, Mapping[str, Any]], Any]] = {
     "object-add": FakeQemu._object_add,
     "migrate-incoming": FakeQemu._migrate_incoming,
     "migrate": FakeQemu._migrate,
+    "migrate-pause": FakeQemu._pause_postcopy,
+    "migrate-recover": FakeQemu._migrate_recover,
     "query-migrate": FakeQemu._query_migrate,
     "migrate_cancel": FakeQemu._cancel,
     "migrate-start-postcopy": FakeQemu._start_postcopy,

@@ -36,6 +36,15 @@ export const startMigration = (what: Asked<Schemas["MigrationCreate"], "vm" | "d
 export const abortMigration = (migration: string) =>
   body(client.DELETE("/api/v1/migrations/{migration}", { params: { path: { migration } } }));
 
+/** Answers once the migration goes on. *address* is empty for the destination's usual one. */
+export const recoverMigration = (migration: string, address: string) =>
+  body(
+    client.POST("/api/v1/migrations/{migration}/recovery", {
+      params: { path: { migration } },
+      body: { address },
+    }),
+  );
+
 export const createProfile = (what: Schemas["ProfileCreate"]) =>
   body(client.POST("/api/v1/profiles", { body: what }));
 

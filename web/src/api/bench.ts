@@ -1,12 +1,12 @@
 /** The benchmark's side of the service: what pages ask it for, and what they ask it to do. */
 import { queryOptions } from "@tanstack/react-query";
-import { body, client, type Schemas } from "./client";
+import { body, client, proven, type Schemas } from "./client";
 import type { LiveEvent } from "./live";
 import { pages } from "./queries";
 
-const MOST_A_PAGE = 1000;
+const MAX_A_PAGE = 1000;
 
-export type ScenarioFilter = { quick: boolean; place: Schemas["Place"]; qemu: string };
+export type ScenarioFilter = { quick: boolean; testbed: Schemas["Testbed"]; qemu: string };
 
 export const scenarios = (filter: ScenarioFilter) =>
   queryOptions({
@@ -17,13 +17,18 @@ export const scenarios = (filter: ScenarioFilter) =>
       ),
   });
 
-export const scenario = (family: string, variant: string, place: Schemas["Place"], qemu: string) =>
+export const scenario = (
+  family: string,
+  variant: string,
+  testbed: Schemas["Testbed"],
+  qemu: string,
+) =>
   queryOptions({
-    queryKey: ["scenarios", "one", family, variant, place, qemu],
+    queryKey: ["scenarios", "one", family, variant, testbed, qemu],
     queryFn: () =>
       body(
         client.GET("/api/v1/scenarios/{family}/{variant}", {
-          params: { path: { family, variant }, query: { place, qemu } },
+          params: { path: { family, variant }, query: { testbed, qemu } },
         }),
       ),
   });
@@ -79,7 +84,7 @@ export const runSamples = (id: string) =>
       all(
         (query) =>
           body(client.GET("/api/v1/runs/{run}/samples", { params: { path: { run: id }, query } })),
-        MOST_A_PAGE,
+        MAX_A_PAGE,
       ),
   });
 
@@ -91,7 +96,7 @@ export const runPasses = (id: string) =>
       all(
         (query) =>
           body(client.GET("/api/v1/runs/{run}/passes", { params: { path: { run: id }, query } })),
-        MOST_A_PAGE,
+        MAX_A_PAGE,
       ),
   });
 
@@ -105,7 +110,7 @@ export const runProcesses = (id: string) =>
           body(
             client.GET("/api/v1/runs/{run}/processes", { params: { path: { run: id }, query } }),
           ),
-        MOST_A_PAGE,
+        MAX_A_PAGE,
       ),
   });
 
@@ -117,7 +122,7 @@ export const runRounds = (id: string) =>
       all(
         (query) =>
           body(client.GET("/api/v1/runs/{run}/rounds", { params: { path: { run: id }, query } })),
-        MOST_A_PAGE,
+        MAX_A_PAGE,
       ),
   });
 
@@ -138,7 +143,7 @@ export const campaignPlan = (id: string) =>
   pages(["run", "plan", id], (query) =>
     body(
       client.GET("/api/v1/campaigns/{campaign}/plan", {
-        params: { path: { campaign: id }, query: { ...query, limit: MOST_A_PAGE } },
+        params: { path: { campaign: id }, query: { ...query, limit: MAX_A_PAGE } },
       }),
     ),
   );
@@ -149,7 +154,7 @@ export interface Asked {
   campaign?: string;
   metric?: string[];
   margin_percent?: number;
-  meant?: string[];
+  expected?: string[];
   reference?: string;
 }
 
@@ -199,9 +204,9 @@ export const cancelCampaign = (id: string) =>
 
 /** Where a run can be downloaded as a file. */
 export const runFile = (id: string, format: "json" | "csv.gz" | "guestperf") =>
-  `/api/v1/runs/${id}/export?format=${format}`;
+  proven(`/api/v1/runs/${id}/export?format=${format}`);
 
-export const runPlot = (id: string) => `/api/v1/runs/${id}/plot`;
+export const runPlot = (id: string) => proven(`/api/v1/runs/${id}/plot`);
 
 /** Where a comparison can be had as a file. */
 export function comparisonFile(asked: Asked, format: "html" | "markdown" | "csv" | "json"): string {
@@ -209,9 +214,9 @@ export function comparisonFile(asked: Asked, format: "html" | "markdown" | "csv"
   for (const [name, value] of Object.entries(asked)) {
     for (const each of [value].flat()) query.append(name, String(each));
   }
-  if (format === "json") return `/api/v1/comparisons?${query}`;
+  if (format === "json") return proven(`/api/v1/comparisons?${query}`);
   query.append("format", format);
-  return `/api/v1/comparisons/report?${query}`;
+  return proven(`/api/v1/comparisons/report?${query}`);
 }
 
 /** Passing progress of a run: the share done, and the migration's own figures while there is one. */

@@ -44,11 +44,23 @@ async function asError(response: Response): Promise<ApiError> {
   return new ApiError(response.status, message, document.errors ?? []);
 }
 
-/** With each change, the word that only the service's own pages can read from their cookie. */
+/**
+ * The word that the sign-in page has kept. The session's cookie is sent to every port of this host;
+ * what a page stores belongs to its own port, so that the cookie alone is of no use elsewhere.
+ */
+const word = (): string => globalThis.localStorage?.getItem("vmtune_csrf") ?? "";
+
+/** An address that the browser itself asks for, and so without a header. */
+export function proven(url: string): string {
+  const csrf = word();
+  if (csrf === "") return url;
+  return `${url}${url.includes("?") ? "&" : "?"}csrf=${encodeURIComponent(csrf)}`;
+}
+
+/** With each request the word; "none" tells that this page has lost it. */
 const proving: Middleware = {
   onRequest({ request }) {
-    const word = /(?:^|; )vmtune_csrf=([^;]*)/.exec(globalThis.document?.cookie ?? "")?.[1];
-    if (word !== undefined && request.method !== "GET") request.headers.set("X-Vmtune-CSRF", word);
+    request.headers.set("X-Vmtune-CSRF", word() || "none");
     return request;
   },
 };

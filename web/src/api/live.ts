@@ -4,7 +4,7 @@
  * Stored changes carry an id, which the browser sends back when it connects again: nothing is
  * missed over a lost connection. Passing progress has none and is not repeated.
  */
-import type { Schemas } from "./client";
+import { proven, type Schemas } from "./client";
 
 export type LiveEvent = Schemas["EventView"];
 export type Topic = LiveEvent["topic"];
@@ -25,7 +25,7 @@ export class LiveStream {
   constructor(
     private readonly url: string,
     private readonly topics: readonly string[],
-    private readonly open: (url: string) => EventSource = (url) => new EventSource(url),
+    private readonly open: (url: string) => EventSource = (url) => new EventSource(proven(url)),
   ) {}
 
   /** Hear every event until the returned function is called. */

@@ -1,7 +1,7 @@
 /** What pages ask the service for. A key's first word is the event topic that outdates it. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { Arrival } from "./arrivals";
-import { body, client, type Schemas } from "./client";
+import { body, client, proven, type Schemas } from "./client";
 
 const PAGE = 50;
 
@@ -127,7 +127,7 @@ export const migration = (id: string) =>
       body(client.GET("/api/v1/migrations/{migration}", { params: { path: { migration: id } } })),
   });
 
-const MOST_A_PAGE = 10_000; // what the service gives at once, at most
+const MAX_A_PAGE = 10_000; // what the service gives at once, at most
 
 /** Every item of a series in time. Fetched anew, it only asks for what came since. */
 function series<T extends { at_ms: number }>(
@@ -147,7 +147,7 @@ function series<T extends { at_ms: number }>(
       let after: string | null = null;
       do {
         const page: { items: T[]; next: string | null } = await fetchPage({
-          limit: MOST_A_PAGE,
+          limit: MAX_A_PAGE,
           ...since,
           ...(after === null ? {} : { after }),
         });
@@ -196,7 +196,7 @@ export const audit = (filter: AuditFilter) =>
 
 /** Where the whole log can be fetched from, of what *filter* lets through. */
 export const auditExport = (filter: AuditFilter, form: "csv" | "jsonl"): string =>
-  `/api/v1/audit/export?${new URLSearchParams({ ...filter, form })}`;
+  proven(`/api/v1/audit/export?${new URLSearchParams({ ...filter, form })}`);
 
 /** Whether each entry follows from the one before. Reads the whole log: only when asked. */
 export const integrity = queryOptions({

@@ -80,8 +80,8 @@ export interface paths {
         put?: never;
         /**
          * Sign In
-         * @description Sign a browser in with a token; sets an HttpOnly cookie. Each change then needs `csrf` as
-         *     X-Vmtune-CSRF.
+         * @description Sign a browser in with a token; sets an HttpOnly cookie. Each request then needs `csrf` as
+         *     X-Vmtune-CSRF too; reads may send it as the parameter `csrf`.
          */
         post: operations["sign_in"];
         /**
@@ -164,7 +164,8 @@ export interface paths {
         };
         /**
          * Finish Oidc
-         * @description Callback of the identity provider: signs the browser in.
+         * @description Callback of the identity provider: signs the browser in. Parameters that it does not know are
+         *     ignored (RFC 6749, 4.1.2).
          */
         get: operations["finish_oidc"];
         put?: never;
@@ -371,7 +372,11 @@ export interface paths {
         delete: operations["remove_host"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change Host
+         * @description Change the addresses of a host's migration network.
+         */
+        patch: operations["change_host"];
         trace?: never;
     };
     "/api/v1/hosts/{name}/owner": {
@@ -1033,6 +1038,28 @@ export interface paths {
         patch: operations["change_migration"];
         trace?: never;
     };
+    "/api/v1/migrations/{migration}/recovery": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Recover Migration
+         * @description Give a migration that is paused in post-copy a new connection between its two QEMUs. The
+         *     answer comes once the migration goes on, or with the reason why it stays paused. Each attempt
+         *     is in `step_records`.
+         */
+        post: operations["recover_migration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/migrations/{migration}/samples": {
         parameters: {
             query?: never;
@@ -1405,7 +1432,7 @@ export interface paths {
         /**
          * Import Run
          * @description Import an exported run, or a report of QEMU's guestperf. A run that exists already is
-         *     refused: it would count twice.
+         *     refused: it would count twice. One file is read at a time.
          */
         post: operations["import_run"];
         delete?: never;
@@ -1831,6 +1858,134 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/history/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export History
+         * @description The history of one setup as CSV, a run on each line: `time`, `run`, `environment` and the
+         *     metric. Apache Otava reads it.
+         */
+        get: operations["export_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Changes
+         * @description Changes that were found in histories, the latest first. The service looks every 15 minutes
+         *     at scenarios with new runs: at the primary metric of their kind, and at the downtime.
+         */
+        get: operations["list_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/look": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look For Changes
+         * @description Look at all scenarios with new runs now; answers with the changes that are not triaged.
+         */
+        post: operations["look_for_changes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/changes/{change}/triage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Triage Change
+         * @description Decide about a change: `known`, `accepted` or `to_fix`, with a note; `open` takes the
+         *     decision back.
+         */
+        put: operations["triage_change"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Schedules
+         * @description Campaigns that are started again and again, by name.
+         */
+        get: operations["list_schedules"];
+        put?: never;
+        /**
+         * Create Schedule
+         * @description Start a campaign every so often: one at a time, and never while a migration or evacuation is
+         *     under way. When one begins, the run that is under way is cancelled and repeated later.
+         */
+        post: operations["create_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Schedule
+         * @description Start it no more. A campaign under way continues.
+         */
+        delete: operations["delete_schedule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reference": {
         parameters: {
             query?: never;
@@ -2075,9 +2230,9 @@ export interface components {
          *     :param measured_ms: when what fio counts began and ended, its ramp left out; None if fio
          *         reported nothing.
          *     :param fio: fio's JSON, whole; None where it wrote none.
-         *     :param fio_said: its other output.
+         *     :param fio_output: its other output.
          *     :param fio_status: its exit status, below 0 for a signal; None where it never ran.
-         *     :param qemu_said: the last that QEMU wrote to its standard error.
+         *     :param qemu_output: the last that QEMU wrote to its standard error.
          *     :param qemu_ended: how it ended by itself (``died of SIGABRT``); empty where it did not.
          */
         BlockRecord: {
@@ -2102,10 +2257,10 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * Fio Said
+             * Fio Output
              * @default
              */
-            fio_said: string;
+            fio_output: string;
             /** Fio Status */
             fio_status?: number | null;
             /**
@@ -2118,12 +2273,12 @@ export interface components {
              * @default []
              */
             cpu: components["schemas"]["CpuMark"][];
-            foreseen?: components["schemas"]["PoolForecast"] | null;
+            pool_forecast?: components["schemas"]["PoolForecast"] | null;
             /**
-             * Qemu Said
+             * Qemu Output
              * @default
              */
-            qemu_said: string;
+            qemu_output: string;
             /**
              * Qemu Ended
              * @default
@@ -2448,6 +2603,13 @@ export interface components {
             ended_at: string | null;
         };
         /**
+         * ChangeKind
+         * @description How values changed; the words of :class:`vmtune.stats.changes.ChangeKind`, whose import
+         *     takes a second.
+         * @enum {string}
+         */
+        ChangeKind: "step" | "ramp" | "spread";
+        /**
          * ChangeView
          * @description An object before and after a change; of an altered object only the differences.
          */
@@ -2503,17 +2665,22 @@ export interface components {
          *         every run of B) in which B is better; None without a direction.
          *     :param equal_share: likewise, the share in which neither is, or it is not known.
          *     :param test: of "no difference".
-         *     :param adjusted_p: *test*'s p among the many (Benjamini and Hochberg); None where it is the
+         *     :param medians: the ratio of the medians (their difference, where there is no ratio).
+         *     :param claim_p: the p of "beyond the margin", which is what better and worse claim.
+         *     :param adjusted_p: *claim_p* among the many (Benjamini and Hochberg); None where it is the
          *         only one of its kind.
+         *     :param in_turns: the arms' runs alternate in time; None where that was not asked, or runs
+         *         are compared in blocks.
          *     :param shares: the shares compared, for a metric of shares.
          *     :param survival: None where no value is censored.
          *     :param converged: shares of the values that are not censored; None likewise.
          *     :param measured: shares of runs that have a value; None where all have.
+         *     :param succeeded: shares of runs that succeeded; None where all did.
          *     :param verdict: None for a metric of which neither direction is better, and where it is
          *         withheld.
          *     :param reason: why that verdict, in a sentence.
-         *     :param more_blocks: about how many more blocks (runs of each arm, unpaired) would settle an
-         *         inconclusive one, in a new campaign; None where it is settled or cannot be.
+         *     :param blocks_needed: about how many blocks (runs of each arm, unpaired) a new campaign needs
+         *         to settle an inconclusive one in 80 % of cases; None where it is settled or cannot be.
          *     :param noise_floor: the effect below which this host shows differences by chance with so
          *         many blocks, as the larger side of the effect's scale; None without a calibration.
          *     :param below_noise_floor: the estimate is smaller than that; None likewise.
@@ -2539,20 +2706,26 @@ export interface components {
             /** Equal Share */
             equal_share?: number | null;
             test?: components["schemas"]["Test"] | null;
+            medians?: components["schemas"]["Medians"] | null;
+            /** Claim P */
+            claim_p?: number | null;
             /** Adjusted P */
             adjusted_p?: number | null;
+            /** In Turns */
+            in_turns?: boolean | null;
             shares?: components["schemas"]["Rates"] | null;
             survival?: components["schemas"]["Survival"] | null;
             converged?: components["schemas"]["Rates"] | null;
             measured?: components["schemas"]["Rates"] | null;
+            succeeded?: components["schemas"]["Rates"] | null;
             verdict?: components["schemas"]["Verdict"] | null;
             /**
              * Reason
              * @default
              */
             reason: string;
-            /** More Blocks */
-            more_blocks?: number | null;
+            /** Blocks Needed */
+            blocks_needed?: number | null;
             /** Noise Floor */
             noise_floor?: number | null;
             /** Below Noise Floor */
@@ -2609,6 +2782,30 @@ export interface components {
             withheld: string;
             /** Notes */
             notes: string[];
+        };
+        /**
+         * CompletionShiftView
+         * @description A change of the share of runs that complete.
+         */
+        CompletionShiftView: {
+            /**
+             * Run
+             * Format: uuid
+             * @description The first run after it.
+             */
+            run: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Before
+             * @description Share of runs that completed before, 0 to 1.
+             */
+            before: number;
+            /** After */
+            after: number;
         };
         /**
          * Connection
@@ -2693,6 +2890,9 @@ export interface components {
          *         where ratios cannot be had; None takes *margin* of the larger of the arms' medians.
          *     :param share: its values are 0 and 1 (no and yes), and their share is compared.
          *     :param primary: the one metric that a campaign was made for.
+         *     :param success: it is the share of runs that succeeded, which is judged before all others.
+         *     :param needs_success: a rate over the whole run: of a run that was given up it is the rate of
+         *         something else, so there is no verdict unless both arms succeed equally often.
          */
         Criterion: {
             /** Metric */
@@ -2726,6 +2926,16 @@ export interface components {
              * @default false
              */
             primary: boolean;
+            /**
+             * Success
+             * @default false
+             */
+            success: boolean;
+            /**
+             * Needs Success
+             * @default false
+             */
+            needs_success: boolean;
         };
         /**
          * DiagnosisView
@@ -2744,8 +2954,8 @@ export interface components {
              * @description Most severe first; an info needs no action.
              */
             findings: components["schemas"]["FindingView"][];
-            /** Unseen */
-            unseen: components["schemas"]["SkippedCheckView"][];
+            /** Skipped Checks */
+            skipped_checks: components["schemas"]["SkippedCheckView"][];
         };
         /**
          * Direction
@@ -2856,6 +3066,9 @@ export interface components {
          *     :param low: the interval's lower end; None where it has none, or without enough data.
          *     :param high: its upper end, likewise.
          *     :param level: how often such an interval holds the true effect, at least.
+         *     :param sure_low: the estimate lies from here ...
+         *     :param sure_high: ... to here, whatever values that are rounded or known only as limits were;
+         *         None where that has no end, or is the estimate itself.
          *     :param rank: *low* is the rank-th smallest of the differences that *estimate* is the median
          *         of (all ``(d_i + d_j) / 2`` paired, all ``b - a`` unpaired; of logarithms for a ratio),
          *         *high* the rank-th largest; 0 where there is no interval, or it is made in another way.
@@ -2888,6 +3101,10 @@ export interface components {
              * @default 0
              */
             differences: number;
+            /** Sure Low */
+            sure_low?: number | null;
+            /** Sure High */
+            sure_high?: number | null;
         };
         /**
          * EffectiveView
@@ -2978,7 +3195,7 @@ export interface components {
          *
          *     :param field: its path: ``kernel.release``.
          *     :param values: of each environment, in their order; null if unknown.
-         *     :param meant: the arms differ in it on purpose.
+         *     :param expected: the arms differ in it on purpose.
          */
         EnvironmentDifference: {
             /** Field */
@@ -2986,10 +3203,10 @@ export interface components {
             /** Values */
             values: unknown[];
             /**
-             * Meant
+             * Expected
              * @default false
              */
-            meant: boolean;
+            expected: boolean;
         };
         /**
          * EnvironmentView
@@ -3380,6 +3597,67 @@ export interface components {
          */
         "Form-Output": "values" | "time stamps" | "reduction" | "times less";
         /**
+         * FoundChangePage
+         * @description Found changes, the latest first.
+         */
+        FoundChangePage: {
+            /** Items */
+            items: components["schemas"]["FoundChangeView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the next page; null on the last page.
+             */
+            next: string | null;
+        };
+        /**
+         * FoundChangeView
+         * @description A change that was found and is kept, and what people made of it.
+         */
+        FoundChangeView: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Scenario */
+            scenario: string;
+            /** Metric */
+            metric: string;
+            /**
+             * Setup
+             * @description Id of the setup in the history.
+             */
+            setup: string;
+            /**
+             * Run
+             * Format: uuid
+             * @description The first run after it.
+             */
+            run: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            kind: components["schemas"]["ChangeKind"];
+            /** Text */
+            text: string;
+            /** Worse */
+            worse: boolean;
+            /**
+             * Found At
+             * Format: date-time
+             */
+            found_at: string;
+            triage: components["schemas"]["Triage"];
+            /** Note */
+            note: string;
+            /** Triaged By */
+            triaged_by: string;
+            /** Triaged At */
+            triaged_at: string | null;
+        };
+        /**
          * Group
          * @description What a metric is about.
          * @enum {string}
@@ -3432,15 +3710,26 @@ export interface components {
         Health: {
             /**
              * Status
-             * @constant
+             * @description Degraded: the service reads, and what has to be written is refused.
+             * @enum {string}
              */
-            status: "ok";
+            status: "ok" | "degraded";
+            /**
+             * Problems
+             * @description Why it is degraded; else empty.
+             */
+            problems: components["schemas"]["ProblemItem"][];
             /** Version */
             version: string;
             /** Schema Revision */
             schema_revision: string;
             /** Jobs Running */
             jobs_running: number;
+            /**
+             * Postcopy Paused
+             * @default 0
+             */
+            postcopy_paused: number;
             /** Hosts */
             hosts: number;
         };
@@ -3462,6 +3751,26 @@ export interface components {
             metric: string;
             /** Unit */
             unit: string;
+            /** @description Which values are better. */
+            direction: components["schemas"]["Direction"];
+        };
+        /**
+         * HostChange
+         * @description Addresses of a host's migration network. Null keeps one, an empty text unsets it.
+         */
+        HostChange: {
+            /**
+             * Migrate Uri
+             * @example tcp://10.0.0.7
+             */
+            migrate_uri?: string | null;
+            /**
+             * Listen Address
+             * @example 10.0.0.7
+             */
+            listen_address?: string | null;
+            /** Disks Uri */
+            disks_uri?: string | null;
         };
         /**
          * HostCreate
@@ -3492,6 +3801,26 @@ export interface components {
              * @default
              */
             migration_address: string;
+            /**
+             * Migrate Uri
+             * @description What a migration to it connects to, unless a profile says so.
+             * @default
+             * @example tcp://10.0.0.7
+             */
+            migrate_uri: string;
+            /**
+             * Listen Address
+             * @description Address on which it takes migrations.
+             * @default
+             * @example 10.0.0.7
+             */
+            listen_address: string;
+            /**
+             * Disks Uri
+             * @description What copies of local disks connect to; with libvirt only.
+             * @default
+             */
+            disks_uri: string;
         };
         /**
          * HostDetail
@@ -3506,6 +3835,12 @@ export interface components {
             peer_uri: string;
             /** Migration Address */
             migration_address: string;
+            /** Migrate Uri */
+            migrate_uri: string;
+            /** Listen Address */
+            listen_address: string;
+            /** Disks Uri */
+            disks_uri: string;
             /**
              * Created At
              * Format: date-time
@@ -3609,6 +3944,12 @@ export interface components {
             peer_uri: string;
             /** Migration Address */
             migration_address: string;
+            /** Migrate Uri */
+            migrate_uri: string;
+            /** Listen Address */
+            listen_address: string;
+            /** Disks Uri */
+            disks_uri: string;
             /**
              * Created At
              * Format: date-time
@@ -3766,6 +4107,23 @@ export interface components {
          */
         LoadPhase: "before" | "during" | "after";
         /**
+         * LostRunView
+         * @description A run that failed or was given up, and has no value.
+         */
+        LostRunView: {
+            /**
+             * Run
+             * Format: uuid
+             */
+            run: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            state: components["schemas"]["RunState"];
+        };
+        /**
          * MeasuredScenarioPage
          * @description Scenarios that have runs, sorted by name.
          */
@@ -3803,6 +4161,21 @@ export interface components {
              * @description It is a predefined scenario, else a custom one.
              */
             shipped: boolean;
+        };
+        /**
+         * Medians
+         * @description B's median compared with A's, on the effect's scale, with its interval.
+         *
+         *     The effect is the typical ratio of a run of B to one of A; this is the ratio of the typical
+         *     runs. They differ where the arms have different shapes.
+         */
+        Medians: {
+            /** Estimate */
+            estimate: number;
+            /** Low */
+            low: number | null;
+            /** High */
+            high: number | null;
         };
         /**
          * MetricPage
@@ -3928,6 +4301,19 @@ export interface components {
             next: string | null;
         };
         /**
+         * MigrationRecovery
+         * @description How a migration that is paused in post-copy is recovered.
+         */
+        MigrationRecovery: {
+            /**
+             * Address
+             * @description Address of the destination to connect to, instead of the usual one. A connection that QEMU has not given up yet is given up then.
+             * @default
+             * @example 192.0.2.7
+             */
+            address: string;
+        };
+        /**
          * MigrationState
          * @description Where a migration stands.
          *
@@ -3935,7 +4321,7 @@ export interface components {
          *     settled as soon as they answer.
          * @enum {string}
          */
-        MigrationState: "queued" | "preparing" | "starting" | "active" | "completed" | "failed" | "cancelled" | "unknown";
+        MigrationState: "queued" | "preparing" | "starting" | "active" | "postcopy-paused" | "completed" | "failed" | "cancelled" | "unknown";
         /**
          * MigrationView
          * @description The record of one live migration.
@@ -4005,6 +4391,8 @@ export interface components {
              */
             missing_flags: string[];
             totals: components["schemas"]["TotalsView"] | null;
+            /** @description What post-copy cost the guest; null if it was not used or QEMU did not count. QEMU counts where vmtune sets up the destination by its monitor; libvirt offers no way. */
+            postcopy: components["schemas"]["PostcopyView"] | null;
             /**
              * Outcomes
              * @description Outcomes, read back during the migration.
@@ -4056,10 +4444,10 @@ export interface components {
              */
             ahead: number | null;
             /**
-             * Waits For
+             * Waiting Reason
              * @description Reason of the wait; empty after its start.
              */
-            waits_for: string;
+            waiting_reason: string;
         };
         /**
          * Order
@@ -4087,12 +4475,6 @@ export interface components {
             /** Reason */
             reason: string;
         };
-        /**
-         * Place
-         * @description Where a run's two QEMUs are.
-         * @enum {string}
-         */
-        Place: "direct" | "lab";
         /**
          * PlanCreate
          * @description The application or migration to plan.
@@ -4274,6 +4656,11 @@ export interface components {
             value: number;
             /** Fingerprint */
             fingerprint: string | null;
+            /**
+             * At Limit
+             * @description The run was given up then: the true value is greater.
+             */
+            at_limit: boolean;
         };
         /**
          * PoolForecast
@@ -4281,8 +4668,8 @@ export interface components {
          *
          *     :param requests: that QEMU handles at once, at most.
          *     :param hard_limit: None; earlier records have what QEMU's source means it to be.
-         *     :param most_pooled: coroutines that are kept when nothing is in flight.
-         *     :param most_maps: of the process, in the worst case.
+         *     :param max_pooled: coroutines that are kept when nothing is in flight.
+         *     :param max_maps: of the process, in the worst case.
          *     :param limit: vm.max_map_count; None where it cannot be read.
          */
         PoolForecast: {
@@ -4294,10 +4681,10 @@ export interface components {
             soft_limit: number;
             /** Hard Limit */
             hard_limit: number | null;
-            /** Most Pooled */
-            most_pooled: number;
-            /** Most Maps */
-            most_maps: number;
+            /** Max Pooled */
+            max_pooled: number;
+            /** Max Maps */
+            max_maps: number;
             /** Limit */
             limit: number | null;
         };
@@ -4343,20 +4730,20 @@ export interface components {
              */
             soft_limit: number;
             /**
-             * Most Pooled
+             * Max Pooled
              * @description Maximum of pooled coroutines without requests in flight.
              */
-            most_pooled: number;
+            max_pooled: number;
             /**
-             * Most Coroutines
+             * Max Coroutines
              * @description Coroutines in use and pooled, in the worst case.
              */
-            most_coroutines: number;
+            max_coroutines: number;
             /**
-             * Most Maps
+             * Max Maps
              * @description Memory maps in the worst case.
              */
-            most_maps: number;
+            max_maps: number;
             /**
              * Maps
              * @description Current memory maps; null if unknown.
@@ -4395,6 +4782,37 @@ export interface components {
             level: components["schemas"]["Level"];
             /** Findings */
             findings: components["schemas"]["FindingView"][];
+        };
+        /**
+         * PostcopyView
+         * @description How long the guest's vCPUs waited for pages that were still on the source.
+         */
+        PostcopyView: {
+            /**
+             * Blocked Ms
+             * @description All vCPUs waited at once: the guest stood still.
+             */
+            blocked_ms: number;
+            /**
+             * Vcpu Blocked Ms
+             * @description Each vCPU, in their order.
+             */
+            vcpu_blocked_ms: number[];
+            /**
+             * Latency Ns
+             * @description Mean time until a missing page was there; null before QEMU 10.1.
+             */
+            latency_ns: number | null;
+            /**
+             * Latency P99 At Most Us
+             * @description 99 % of the missing pages were there within this time; null before QEMU 10.1.
+             */
+            latency_p99_at_most_us: number | null;
+            /**
+             * Latency Counts
+             * @description Missing pages by that time: the N-th count is of 2^N to 2^(N+1) microseconds; empty before QEMU 10.1.
+             */
+            latency_counts: number[];
         };
         /**
          * PrintedChangeView
@@ -4712,12 +5130,12 @@ export interface components {
         };
         /**
          * QemuStatus
-         * @description MigrationStatus of QEMU (qapi/migration.json), 7.2 to 10.0.
+         * @description MigrationStatus of QEMU (qapi/migration.json), 7.2 to 11.1.
          *
          *     ``other`` is one that a later QEMU has: it is taken for running, so that it is watched.
          * @enum {string}
          */
-        QemuStatus: "none" | "setup" | "cancelling" | "cancelled" | "active" | "postcopy-active" | "postcopy-paused" | "postcopy-recover-setup" | "postcopy-recover" | "completed" | "failed" | "colo" | "pre-switchover" | "device" | "wait-unplug" | "other";
+        QemuStatus: "none" | "setup" | "cancelling" | "cancelled" | "active" | "postcopy-device" | "postcopy-active" | "postcopy-paused" | "postcopy-recover-setup" | "postcopy-recover" | "completed" | "failing" | "failed" | "colo" | "pre-switchover" | "device" | "wait-unplug" | "other";
         /**
          * QemuView
          * @description A QEMU that runs can use.
@@ -5065,7 +5483,8 @@ export interface components {
          * ReportCell
          * @description What came out under one set of conditions.
          *
-         *     :param comparisons: the primary metric's first, then the others' in their order.
+         *     :param comparisons: first of how many succeeded, then the primary metric's, then the others'
+         *         in their order.
          *     :param spreads: of arms that are in no comparison, in the same order.
          */
         ReportCell: {
@@ -5128,6 +5547,7 @@ export interface components {
          *     :param number: its place in the order in which the runs ran; 0 where that is not known.
          *     :param environment: the fingerprint of where it ran; empty where that is not known.
          *     :param values: by metric. A metric that it does not have is missing.
+         *     :param began: when it began; None where that is not known.
          *     :param censored: the metrics of which the value is a limit that the true one is above.
          */
         ReportRun: {
@@ -5158,6 +5578,8 @@ export interface components {
              * @default
              */
             failure: string;
+            /** Began */
+            began?: string | null;
         };
         /**
          * RevisionPage
@@ -5320,7 +5742,7 @@ export interface components {
                 [key: string]: boolean | number | string | null;
             };
             /** @default direct */
-            place: components["schemas"]["Place"];
+            testbed: components["schemas"]["Testbed"];
             /**
              * Qemu
              * @description Name of a QEMU, see GET /qemus; empty for the installed one.
@@ -5389,7 +5811,7 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
-            place: components["schemas"]["Place"];
+            testbed: components["schemas"]["Testbed"];
             /** Qemu */
             qemu: string;
             /** @description Null if QEMUs were started for the run. */
@@ -5565,7 +5987,7 @@ export interface components {
             metrics: {
                 [key: string]: number;
             };
-            place: components["schemas"]["Place"];
+            testbed: components["schemas"]["Testbed"];
             /** Qemu */
             qemu: string;
             /** @description Null if QEMUs were started for the run. */
@@ -5800,6 +6222,71 @@ export interface components {
             };
         };
         /**
+         * ScheduleCreate
+         * @description A campaign to be started again and again.
+         */
+        ScheduleCreate: {
+            /**
+             * Every
+             * @description Interval, 10 minutes to 90 days.
+             * @example 1 day
+             */
+            every: string;
+            /**
+             * Campaign
+             * @description The content of a campaign file as JSON, as for starting a campaign.
+             */
+            campaign: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * ScheduleList
+         * @description All schedules, by name.
+         */
+        ScheduleList: {
+            /** Items */
+            items: components["schemas"]["ScheduleView"][];
+        };
+        /**
+         * ScheduleView
+         * @description A campaign that is started again and again.
+         */
+        ScheduleView: {
+            /** Name */
+            name: string;
+            /** Every */
+            every: string;
+            /** Every S */
+            every_s: number;
+            /**
+             * Host
+             * @description The machine that runs it.
+             */
+            host: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Next At
+             * Format: date-time
+             * @description It starts then, or later: as soon as nothing waits.
+             */
+            next_at: string;
+            /**
+             * Last
+             * @description The campaign that it started last.
+             */
+            last: string | null;
+            /**
+             * Waits
+             * @description Why one that is due waits, or could not start; else empty.
+             */
+            waits: string;
+        };
+        /**
          * Scope
          * @description One kind of permitted action.
          * @enum {string}
@@ -5887,9 +6374,14 @@ export interface components {
          * @description Runs of one setup, oldest first.
          */
         SetupHistoryView: {
+            /**
+             * Id
+             * @description The same for the same setup.
+             */
+            id: string;
             /** Host */
             host: string;
-            place: components["schemas"]["Place"];
+            testbed: components["schemas"]["Testbed"];
             /** Qemu */
             qemu: string;
             /** Profile */
@@ -5910,6 +6402,17 @@ export interface components {
              * @description Why change points were not computed; empty if they were.
              */
             reason: string;
+            /**
+             * Lost
+             * @description Runs that failed or were given up, without a value, oldest first.
+             */
+            lost: components["schemas"]["LostRunView"][];
+            /**
+             * Completion
+             * @description Changes of the share that completes; null if there are too few runs.
+             */
+            completion: components["schemas"]["CompletionShiftView"][] | null;
+            sign: components["schemas"]["SignView"] | null;
         };
         /**
          * Severity
@@ -5937,6 +6440,27 @@ export interface components {
              * Format: date-time
              */
             since: string;
+            /** @description `step`: from one run to the next. `ramp`: by and by. `spread`: the level stayed, the runs lie wider apart or less wide. */
+            kind: components["schemas"]["ChangeKind"];
+            /**
+             * Until
+             * @description When a ramp reached its last level.
+             */
+            until: string | null;
+            /**
+             * Spread
+             * @description The spread since by the spread before, if judged.
+             */
+            spread: number | null;
+            /** Worse */
+            worse: boolean;
+            /**
+             * Environment After
+             * @description How many runs after the change point the environment changed; negative: before it. At most 5.
+             */
+            environment_after: number;
+            /** @description The change as it is kept, with its triage; null if it is not kept yet. */
+            found: components["schemas"]["FoundChangeView"] | null;
             /**
              * Ratio
              * @description Ratio of after to before; null if undefined.
@@ -5955,7 +6479,7 @@ export interface components {
             text: string;
             /**
              * Environment
-             * @description What changed in the environment there.
+             * @description What changed in the environment near it.
              */
             environment: string[];
         };
@@ -5972,6 +6496,32 @@ export interface components {
         SignIn: {
             /** Token */
             token: string;
+        };
+        /**
+         * SignView
+         * @description An early, provisional sign of a change in the newest runs. Of histories without a change
+         *     2 to 3 % show one at a time.
+         */
+        SignView: {
+            /**
+             * At
+             * @description Index of the first of these points; they are the last ones.
+             */
+            at: number;
+            /**
+             * Run
+             * Format: uuid
+             */
+            run: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Ratio */
+            ratio: number | null;
+            /** Text */
+            text: string;
         };
         /**
          * SilencePage
@@ -6100,6 +6650,7 @@ export interface components {
          *     :param measured: runs with a value.
          *     :param censored: runs of which only a lower limit is known.
          *     :param missing: runs without a value: failed, or without this metric.
+         *     :param failed: those of *missing* that did not succeed, and count as the worst.
          *     :param minimum: with the other figures None when there is no value.
          *     :param lower_quartile: quartiles are interpolated linearly (Hyndman & Fan's type 7).
          *     :param multimodal: Hartigan's dip rejects one mode at 5 %; None when there are too few.
@@ -6122,6 +6673,11 @@ export interface components {
             maximum: components["schemas"]["Figure"] | null;
             /** Multimodal */
             multimodal: boolean | null;
+            /**
+             * Failed
+             * @default 0
+             */
+            failed: number;
         };
         /**
          * Survival
@@ -6185,6 +6741,12 @@ export interface components {
             /** Exact */
             exact: boolean;
         };
+        /**
+         * Testbed
+         * @description Where a run's two QEMUs are.
+         * @enum {string}
+         */
+        Testbed: "direct" | "lab";
         /**
          * TokenCreate
          * @description A token to create.
@@ -6327,6 +6889,24 @@ export interface components {
             iterations: number;
             /** Missed Zero Copy */
             missed_zero_copy: number;
+        };
+        /**
+         * Triage
+         * @description What people made of a change.
+         * @enum {string}
+         */
+        Triage: "open" | "known" | "accepted" | "to_fix";
+        /**
+         * TriageOrder
+         * @description What somebody decides about a change.
+         */
+        TriageOrder: {
+            triage: components["schemas"]["Triage"];
+            /**
+             * Note
+             * @default
+             */
+            note: string;
         };
         /**
          * Trigger
@@ -6532,7 +7112,7 @@ export interface components {
          * @description The verdict of a comparison. It is always about B, compared with A.
          * @enum {string}
          */
-        Verdict: "better" | "worse" | "equivalent" | "inconclusive" | "insufficient data";
+        Verdict: "better" | "worse" | "equivalent" | "inconclusive" | "insufficient data" | "confounded with time";
         /**
          * VerificationView
          * @description A comparison of a VM's current values to its profile.
@@ -6598,10 +7178,10 @@ export interface components {
             /** Options */
             options: components["schemas"]["VirshOptionView"][];
             /**
-             * Unsaid
+             * Not Expressed
              * @description Values without an option of virsh.
              */
-            unsaid: components["schemas"]["ValueWithoutOptionView"][];
+            not_expressed: components["schemas"]["ValueWithoutOptionView"][];
         };
         /**
          * VmDetail
@@ -7761,12 +8341,6 @@ export interface operations {
             query?: {
                 state?: string;
                 code?: string;
-                /** @description Value of the provider. */
-                error?: string;
-                error_description?: string;
-                iss?: string;
-                session_state?: string;
-                scope?: string;
             };
             header?: never;
             path?: never;
@@ -8890,11 +9464,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["HostPage"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -9344,6 +9929,131 @@ export interface operations {
             };
         };
     };
+    change_host: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HostChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostView"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     set_host_owner: {
         parameters: {
             query?: never;
@@ -9501,11 +10211,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["VmPage"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -9871,11 +10592,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["VmPage"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -10256,11 +10988,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ExplanationView"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -13705,11 +14448,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ApplicationPage"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -13808,11 +14562,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ApplicationView"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -14058,11 +14823,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["MigrationPage"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -14304,11 +15080,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["MigrationView"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -14675,6 +15462,149 @@ export interface operations {
             };
         };
     };
+    recover_migration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                migration: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MigrationRecovery"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationView"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     list_samples: {
         parameters: {
             query?: {
@@ -14695,11 +15625,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["SamplePage"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -14813,11 +15754,22 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["RoundPage"];
                 };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {
@@ -16164,7 +17116,7 @@ export interface operations {
                 /** @description Only this kind. */
                 kind?: components["schemas"]["ScenarioKind"] | null;
                 /** @description Where the run takes place. */
-                place?: components["schemas"]["Place"];
+                testbed?: components["schemas"]["Testbed"];
                 /** @description Name of a QEMU, see GET /qemus. */
                 qemu?: string;
                 /** @description Null: use KVM if available. */
@@ -16276,7 +17228,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Where the run takes place. */
-                place?: components["schemas"]["Place"];
+                testbed?: components["schemas"]["Testbed"];
                 /** @description Name of a QEMU, see GET /qemus. */
                 qemu?: string;
                 /** @description Null: use KVM if available. */
@@ -19610,12 +20562,12 @@ export interface operations {
                 b?: string;
                 /** @description By id, or the newest of that name; without `a` and `b` all pairs of arms. */
                 campaign?: string;
-                /** @description Only these metrics; without a campaign the first is the primary metric. */
+                /** @description Only these metrics; without a campaign the first is shown first. */
                 metric?: string[];
                 /** @description Smaller differences are equivalent; default: the campaign's margin, or 5. */
                 margin_percent?: number | null;
                 /** @description Expected differences of the environments, as a path such as `qemu.version`, or `all`. Other differences prevent a verdict. */
-                meant?: string[];
+                expected?: string[];
                 /** @description A published source, or SOURCE/TABLE, to show next to the results. */
                 reference?: string;
             };
@@ -19737,12 +20689,12 @@ export interface operations {
                 b?: string;
                 /** @description By id, or the newest of that name; without `a` and `b` all pairs of arms. */
                 campaign?: string;
-                /** @description Only these metrics; without a campaign the first is the primary metric. */
+                /** @description Only these metrics; without a campaign the first is shown first. */
                 metric?: string[];
                 /** @description Smaller differences are equivalent; default: the campaign's margin, or 5. */
                 margin_percent?: number | null;
                 /** @description Expected differences of the environments, as a path such as `qemu.version`, or `all`. Other differences prevent a verdict. */
-                meant?: string[];
+                expected?: string[];
                 /** @description A published source, or SOURCE/TABLE, to show next to the results. */
                 reference?: string;
             };
@@ -19878,6 +20830,806 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["HistoryView"];
                 };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    export_history: {
+        parameters: {
+            query: {
+                scenario: string;
+                metric?: string;
+                /** @description Id of a setup; default: the one with most runs. */
+                setup?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_changes: {
+        parameters: {
+            query?: {
+                /** @description Any of these; default: all. */
+                triage?: components["schemas"]["Triage"][];
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundChangePage"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    look_for_changes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundChangePage"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    triage_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                change: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TriageOrder"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundChangeView"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_schedules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    create_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScheduleCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    /** @description URL of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleView"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    delete_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
             401: {

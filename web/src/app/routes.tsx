@@ -22,6 +22,7 @@ const Run = page(() => import("../pages/Run"));
 const Scenarios = page(() => import("../pages/Scenarios"));
 const Scenario = page(() => import("../pages/Scenario"));
 const Compare = page(() => import("../pages/Compare"));
+const History = page(() => import("../pages/History"));
 const References = page(() => import("../pages/References"));
 const Reference = page(() => import("../pages/Reference"));
 const Audit = page(() => import("../pages/Audit"));
@@ -62,6 +63,7 @@ export const ROUTES: RouteObject[] = [
   { path: "/bench/scenarios", element: <Scenarios /> },
   { path: "/bench/scenarios/:family/:variant", element: <Scenario /> },
   { path: "/bench/compare", element: <Compare /> },
+  { path: "/bench/history", element: <History /> },
   { path: "/bench/reference", element: <References /> },
   { path: "/bench/reference/:id", element: <Reference /> },
   { path: "/audit", element: <Audit /> },

@@ -36,6 +36,7 @@ const VERDICTS: Record<Schemas["Verdict"], Look> = {
   equivalent: "info",
   inconclusive: "warning",
   "insufficient data": "warning",
+  "confounded with time": "warning",
 };
 
 /** What *comparison* comes to. A claim below the machine's noise is marked as such. */

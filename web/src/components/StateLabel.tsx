@@ -9,6 +9,7 @@ const MIGRATION: Record<Schemas["MigrationState"], Look> = {
   preparing: "info",
   starting: "info",
   active: "info",
+  "postcopy-paused": "danger",
   completed: "success",
   failed: "danger",
   cancelled: "warning",

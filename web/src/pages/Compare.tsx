@@ -25,7 +25,7 @@ import { Environments } from "./compare/Environments";
 import { MetricTable } from "./compare/MetricTable";
 import { PairTable } from "./compare/PairTable";
 import { Plots } from "./compare/Plots";
-import { beside, Published } from "./compare/Published";
+import { Published, publishedNotes } from "./compare/Published";
 import { pairsOf, type Report, shownOf } from "./compare/pairs";
 
 const NOTHING: Asked = {};
@@ -75,11 +75,11 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
     () => (chosen ? shownOf(chosen, all, table.data ?? []) : []),
     [chosen, all, table.data],
   );
-  const published = beside(report.notes);
+  const published = publishedNotes(report.notes);
   const notes = report.notes.filter((each) => !published.includes(each));
   const lost = report.runs.filter((run) => run.failure && Object.keys(run.values).length === 0);
-  const meantIt = (field: string) =>
-    setSearch((old) => changed(old, { meant: [...old.getAll("meant"), field] }));
+  const expectIt = (field: string) =>
+    setSearch((old) => changed(old, { expected: [...old.getAll("expected"), field] }));
   const files = (
     <FileLinks
       label="Export"
@@ -94,7 +94,7 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
   return (
     <>
       <StackItem>
-        <Environments report={report} meantIt={meantIt} />
+        <Environments report={report} expectIt={expectIt} />
       </StackItem>
       {report.withheld && (
         <StackItem>

@@ -89,6 +89,9 @@ function added(data: Schemas["HostDetail"]): Fact[] {
     ["Peer URI", data.peer_uri || "derived from its URI"],
     ...(data.owner ? ([["Managed by the service", data.owner]] as const) : []),
     ["Address for migrations", data.migration_address || "chosen by libvirt"],
+    ...(data.migrate_uri ? ([["Migrations connect to", data.migrate_uri]] as const) : []),
+    ...(data.listen_address ? ([["Listens for migrations on", data.listen_address]] as const) : []),
+    ...(data.disks_uri ? ([["Copies of disks connect to", data.disks_uri]] as const) : []),
     ["Added", <Moment key="added" at={data.created_at} />],
     ...(data.drift ? drift(data.drift) : []),
   ];

@@ -19,11 +19,13 @@ import { useProgress } from "../components/useProgress";
 import { standing } from "./migration/now";
 import { Outcomes } from "./migration/Outcomes";
 import { Reaper } from "./migration/Reaper";
+import { Recover } from "./migration/Recover";
 import { Samples } from "./migration/Samples";
 import { Steps } from "./migration/Steps";
+import { waited } from "./migration/waited";
 
-/** The problem that `missing_flags` tell in words to type. */
-const BEGUN_WITHOUT = "begun_without";
+/** Problems that the page tells in another way: `missing_flags`, and what `Recover` says. */
+const TOLD = new Set(["begun_without", "postcopy_paused"]);
 
 type Record = Schemas["MigrationView"];
 
@@ -40,7 +42,9 @@ export default function MigrationPage() {
     onError: (error) => toasts.failed("The abort failed", error),
   });
   const record = found.data;
-  const inPostcopy = (progress?.status ?? latest?.status)?.startsWith("postcopy") ?? false;
+  const paused = record?.state === "postcopy-paused";
+  const inPostcopy =
+    paused || ((progress?.status ?? latest?.status)?.startsWith("postcopy") ?? false);
   return (
     <>
       <PageHead
@@ -67,7 +71,7 @@ export default function MigrationPage() {
         <Async query={found}>
           {(data) => (
             <Stack hasGutter>
-              {!data.ended && (
+              {!data.ended && !paused && (
                 <>
                   <StackItem>
                     <MigrationProgress title={`${data.vm_name} is migrating`} progress={progress} />
@@ -77,6 +81,11 @@ export default function MigrationPage() {
                     <Facts title="Now" facts={standing(data, progress, latest)} spread />
                   </StackItem>
                 </>
+              )}
+              {paused && (
+                <StackItem>
+                  <Recover record={data} />
+                </StackItem>
               )}
               {data.failure && (
                 <StackItem>
@@ -96,7 +105,7 @@ export default function MigrationPage() {
                   />
                 </StackItem>
               )}
-              <Problems problems={data.problems.filter((each) => each.code !== BEGUN_WITHOUT)} />
+              <Problems problems={data.problems.filter((each) => !TOLD.has(each.code))} />
               {data.missing_flags.length > 0 && (
                 <StackItem>
                   <Alert
@@ -155,7 +164,7 @@ function result(record: Record): Fact[] {
   return [
     ["State", <MigrationLabel key="state" state={record.state} />],
     ...(record.queued
-      ? [["Queue", `${count(record.ahead ?? 0)} ahead; ${record.waits_for}`] as Fact]
+      ? [["Queue", `${count(record.ahead ?? 0)} ahead; ${record.waiting_reason}`] as Fact]
       : []),
     [
       "VM",
@@ -172,6 +181,7 @@ function result(record: Record): Fact[] {
       ? [["Blockers overridden", record.overrides.join(", ")] as Fact]
       : []),
     ...(totals ? totalsOf(totals) : []),
+    ...waited(record.postcopy),
   ];
 }
 

@@ -10,7 +10,7 @@ import { LastComparisons } from "./overview/LastComparisons";
 import { LiveMigrations } from "./overview/LiveMigrations";
 import { VmsCard } from "./overview/VmsCard";
 
-const MOST_HOSTS = 6;
+const MAX_HOSTS = 6;
 
 export default function Overview() {
   return (
@@ -54,7 +54,7 @@ function Hosts() {
             }
             return (
               <Grid hasGutter>
-                {items.slice(0, MOST_HOSTS).map((each) => (
+                {items.slice(0, MAX_HOSTS).map((each) => (
                   <GridItem key={each.name} md={6} xl={4}>
                     <HostCard name={each.name} />
                   </GridItem>

@@ -15,9 +15,9 @@ import { useToasts } from "../components/toasts";
 import { BenchHead } from "./bench/BenchHead";
 import { Downloads } from "./bench/Downloads";
 import { flat } from "./bench/flat";
-import { PLACES } from "./bench/PlaceAndQemu";
 import { RunOnce } from "./bench/RunOnce";
 import { Section } from "./bench/Section";
+import { TESTBEDS } from "./bench/TestbedAndQemu";
 import { Outcomes } from "./migration/Outcomes";
 import { Steps } from "./migration/Steps";
 import { Boot } from "./run/Boot";
@@ -200,7 +200,7 @@ function facts(run: Schemas["RunDetail"]): Fact[] {
         ] as Fact[])
       : []),
     ["Profile", run.profile ? `${run.profile} r${run.revision}` : "none"],
-    ["Where", run.kind === "migration" ? `${PLACES[run.place]}, on ${run.host}` : run.host],
+    ["Where", run.kind === "migration" ? `${TESTBEDS[run.testbed]}, on ${run.host}` : run.host],
     run.vm
       ? [
           "Running VM",

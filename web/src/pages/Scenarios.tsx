@@ -21,7 +21,7 @@ export default function Scenarios() {
   const [search, setSearch] = useSearchParams();
   const quick = search.get("quick") === "true";
   const wanted = search.get("name") ?? "";
-  const list = useQuery(scenarios({ quick, place: "direct", qemu: "" }));
+  const list = useQuery(scenarios({ quick, testbed: "direct", qemu: "" }));
   const choose = (key: string, value: string) =>
     setSearch((old) => changed(old, { [key]: value }), { replace: true });
   return (

@@ -1,5 +1,6 @@
 import { Grid, GridItem, PageSection } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
+import { proven } from "../api/client";
 import { health, session } from "../api/queries";
 import { Async } from "../components/Async";
 import { type Fact, Facts } from "../components/Facts";
@@ -50,7 +51,7 @@ export default function Settings() {
                   ["Running migrations", count(data.jobs_running)],
                   [
                     "API",
-                    <a key="api" href="/api/v1/docs">
+                    <a key="api" href={proven("/api/v1/docs")}>
                       API reference
                     </a>,
                   ],

@@ -15,7 +15,7 @@ from vmtune.model.access.tokens import Secret
 from vmtune.services.access import tokens as access_tokens
 from vmtune.services.access.tokens import TokenService
 from vmtune.services.access.users import LocalUsers
-from vmtune.services.access.web_sessions import WebSessionService
+from vmtune.services.access.web_sessions import WebSessionService, key_of
 from vmtune.storage import Store, upgrade
 
 ROOT = Identity(Kind.USER, "0", "root", FULL)
@@ -214,15 +214,15 @@ async def test_a_browser_is_signed_out_when_idle(
     browser = await browsers.sign_in(secret.text, "a")
     for _ in range(4):
         time.passes(minutes=29)
-        await browsers.tidy()
-        again = await browsers.identify(browser.cookie)
+        await browsers.drop_expired()
+        again = await browsers.identify(browser.key)
         assert (again.identity.id, again.csrf) == (secret.id, browser.csrf)
     time.passes(minutes=29)
-    await browsers.identify(browser.cookie, asks=False)  # which only follows
+    await browsers.identify(browser.key, asks=False)  # which only follows
     time.passes(minutes=2)
-    assert await signed_out(browsers, browser.cookie)
+    assert await signed_out(browsers, browser.key)
     time.passes(minutes=-10)
-    assert await signed_out(browsers, browser.cookie)  # for good
+    assert await signed_out(browsers, browser.key)  # for good
 
 
 async def test_a_browser_is_signed_out_after_half_a_day_or_with_its_token(
@@ -235,9 +235,9 @@ async def test_a_browser_is_signed_out_after_half_a_day_or_with_its_token(
         assert browser.expires_at - time.now() == timedelta(hours=lasts)
     began = time.time
     while time.time - began < timedelta(hours=1):
-        assert not await signed_out(browsers, browser.cookie)
+        assert not await signed_out(browsers, browser.key)
         time.passes(minutes=20)
-    assert await signed_out(browsers, browser.cookie)
+    assert await signed_out(browsers, browser.key)
 
 
 async def test_signing_out_and_revoking_end_it(
@@ -246,11 +246,13 @@ async def test_signing_out_and_revoking_end_it(
     token, secret = await tokens.create(ROOT, "ci", ["read"])
     one, two, three = [await browsers.sign_in(secret.text, "a") for _ in range(3)]
     assert len({one.cookie, two.cookie, three.cookie, one.csrf, two.csrf}) == 5
-    await browsers.sign_out(one.cookie)
-    assert await signed_out(browsers, one.cookie)
-    assert not await signed_out(browsers, two.cookie)
+    for half in (two.cookie, f"{two.cookie}.", key_of(two.cookie, one.csrf), f".{two.csrf}"):
+        assert await signed_out(browsers, half)
+    await browsers.sign_out(one.key)
+    assert await signed_out(browsers, one.key)
+    assert not await signed_out(browsers, two.key)
     await tokens.revoke(ROOT, token.id)
-    assert await signed_out(browsers, two.cookie)
+    assert await signed_out(browsers, two.key)
 
 
 async def test_a_cookie_is_not_in_the_database(
@@ -263,3 +265,35 @@ async def test_a_cookie_is_not_in_the_database(
     for hidden in (secret.secret, browser.cookie, browser.csrf):
         assert hidden.encode() not in kept
         assert hidden not in repr(browser) + repr(secret)
+
+
+ADA = Identity(Kind.OIDC, "ada", "ada l", FULL)
+
+
+async def test_a_persons_token_lasts_as_long_as_the_setting_says(store: Store, time: Time) -> None:
+    without = TokenService(store, LocalUsers(""), time.now, time.seconds)
+    _, old = await without.create(ADA, "old", ["admin"])  # of an earlier version, without an end
+    assert await code(without, old.text) == "creator_gone"
+    week = timedelta(days=7)
+    tokens = TokenService(store, LocalUsers(""), time.now, time.seconds, people_last=week)
+    holder = await tokens.identify(old.text, "a")
+    assert holder.expires_at == time.time + week
+    _, child = await tokens.create(holder, "child", ["read"])
+    far = time.time + timedelta(days=300)
+    new, _ = await tokens.create(ADA, "new", ["read"], expires_at=far)
+    assert new.expires_at == time.time + week
+    soon, _ = await tokens.create(ADA, "soon", ["read"], expires_at=time.time + timedelta(hours=1))
+    assert soon.expires_at == time.time + timedelta(hours=1)
+    time.passes(days=7)
+    for each in (old, child):
+        assert await code(tokens, each.text) == "token_expired"
+
+
+async def test_a_browser_of_a_person_needs_a_provider(store: Store, time: Time) -> None:
+    tokens = TokenService(store, LocalUsers(""), time.now, time.seconds, timedelta(days=7))
+    browsers = WebSessionService(store, tokens, 30, time.now)
+    ada = await browsers.admit(ADA, "a")
+    assert (await browsers.identify(ada.key)).identity == ADA
+    tokens = TokenService(store, LocalUsers(""), time.now, time.seconds)
+    with pytest.raises(Unauthenticated):
+        await WebSessionService(store, tokens, 30, time.now).identify(ada.key)

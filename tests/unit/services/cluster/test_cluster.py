@@ -144,7 +144,7 @@ async def test_a_job_that_waits_for_its_service_is_queued_and_can_be_cancelled(m
     assert await two.jobs.is_active("job-1")
     assert (await two.jobs.wait("job-1", timeout_s=0)).status == "queued"
     assert await two.jobs.cancel("job-1")
-    (order,) = two.store.fleet.orders("one")
+    (order,) = two.store.services.orders("one")
     assert order.cancelled
 
 
@@ -156,21 +156,21 @@ async def test_a_silent_one_loses_its_hosts_and_jobs(make: Make) -> None:
     await two.start()
     await one.hosts.add("a", "qmp+unix:///a")
     await one.hosts.add("b", "qmp+unix:///b")
-    beating = one.store.fleet.beat
-    one.store.fleet.beat = lambda lease: True  # type: ignore[method-assign] # its heart stands
+    beating = one.store.services.beat
+    one.store.services.beat = lambda lease: True  # type: ignore[method-assign] # its heart stands
     await two.until(lambda: two.hosts.drives("a") and two.hosts.drives("b"))
 
     def settled() -> bool:
-        one_now = two.store.fleet.get("one")
+        one_now = two.store.services.get("one")
         return two.adopted == ["one"] and one_now is not None and not one_now.heir
 
     await two.until(settled)
     assert two.engine.took == ["one"]
     assert sorted(two.heard) == ["+a", "+b"]
-    dead = two.store.fleet.get("one")
+    dead = two.store.services.get("one")
     assert dead is not None
     assert dead.state is ServiceState.TAKEN_OVER
-    one.store.fleet.beat = beating  # type: ignore[method-assign]
+    one.store.services.beat = beating  # type: ignore[method-assign]
     await one.until(lambda: lost == ["one"])
     assert not one.fleet.lease.holds
 

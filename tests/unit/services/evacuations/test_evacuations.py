@@ -176,8 +176,8 @@ async def test_paused_nothing_begins_and_what_runs_ends(tmp_path: Path) -> None:
         assert it.store.slots.counts() == (2, 0)
         assert len(sim.ordered) == 2
         queued = [m.id for m in it.store.migrations.list(state=MigrationState.QUEUED).items]
-        places = await it.admission.places(queued)
-        assert {place.why for place in places.values()} == {"whoever ordered it has paused"}
+        positions = await it.admission.positions(queued)
+        assert {position.why for position in positions.values()} == {"its evacuation is paused"}
         await it.evacuations.resume("a", id)
         done = await ended(it, status)
         assert done.record.state is EvacuationState.COMPLETED

@@ -63,9 +63,9 @@ async def test_of_another_machine_it_says_what_it_could_not_see(tmp_path: Path) 
         it.drivers["b"]._facts = remote
         found = await service(it, tmp_path).diagnose("b")
     assert [f.code for f in found.findings] == ["kvm_missing", "qemu_too_old", "libvirt_too_old"]
-    told = {unseen.what for unseen in found.unseen}
+    told = {skipped_checks.what for skipped_checks in found.skipped_checks}
     assert {"vm.max_map_count", "locked-memory limits", "KVM's dirty ring"} <= told
-    assert all("vmtune doctor" in unseen.why for unseen in found.unseen)
+    assert all("vmtune doctor" in skipped_checks.why for skipped_checks in found.skipped_checks)
 
 
 def test_a_libvirt_that_drives_nothing_is_left_alone() -> None:

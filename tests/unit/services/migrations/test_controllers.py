@@ -26,7 +26,7 @@ from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.plan.outcome import Status
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
-REAPED: dict[str, Any] = {"reaper_policy": "predict", "reaper_most_interval_ms": 60}
+REAPED: dict[str, Any] = {"reaper_policy": "predict", "reaper_max_interval_ms": 60}
 AT_ONCE = {"after_iterations": 0}
 
 
@@ -86,7 +86,7 @@ class TestReaper:
         assert rounds[-1].fills[0] > 0
         assert {o.tunable: (o.status, o.seen) for o in done.outcomes} == {
             "reaper_policy": (Status.EFFECTIVE, "predict"),
-            "reaper_most_interval_ms": (Status.EFFECTIVE, 60),
+            "reaper_max_interval_ms": (Status.EFFECTIVE, 60),
         }
         sent = [name for name, _ in it.source.commands]
         assert sent.index("calc-dirty-rate") < sent.index("migrate")
@@ -157,6 +157,39 @@ class TestReaper:
         assert all(o.status is Status.REJECTED for o in done.outcomes)
         assert all("change dirtyrate state failed." in o.reason for o in done.outcomes)
 
+    async def test_where_a_full_ring_can_end_the_guest_it_makes_no_pause(self, it: World) -> None:
+        it.drivers["a"].empties_rings_in_part()
+        await it.profile(**REAPED)
+        plan = (await it.plans.plan(VM, "p", destination="b")).plan
+        assert [f.code for f in plan.findings] == ["ring_must_not_fill"]
+        record = await begin(it)
+        await it.until(lambda: it.source.ring.measurements >= 4)
+        done = await finish(it, record)
+        assert done.reaper is not None
+        assert (done.reaper.longest_interval_ms, done.reaper.throughout) == (50, True)
+
+    async def test_there_nothing_migrates_without_it(self, it: World) -> None:
+        it.drivers["a"].empties_rings_in_part()
+        await it.profile(downtime_limit_ms=400)
+        with pytest.raises(Blocked, match="can die in the first second"):
+            await it.migrations.start(VM, "b", "p")
+        done = await it.migrate("p", overrides=("ring_without_reaper",))
+        assert done.state is MigrationState.COMPLETED
+
+    async def test_there_nothing_migrates_where_it_could_not_begin(self, it: World) -> None:
+        it.drivers["a"].empties_rings_in_part()
+        await it.profile("r", **REAPED)
+        for overrides in ((), ("ring_without_reaper",)):
+            fault = Fault(FaultKind.REFUSE, "calc-dirty-rate", 1, "change dirtyrate state failed.")
+            it.source.faults.append(fault)
+            done = await it.ended(await it.migrations.start(VM, "b", "r", overrides=overrides))
+            if overrides:
+                assert done.state is MigrationState.COMPLETED
+            else:
+                assert done.state is MigrationState.FAILED
+                assert "change dirtyrate state failed." in done.failure
+                assert "migrate" not in [name for name, _ in it.source.commands]
+
     async def test_an_application_leaves_it_to_the_next_migration(self, it: World) -> None:
         await it.profile(**REAPED, downtime_limit_ms=700)
         applied = await it.applications.apply(VM, "p")
@@ -168,7 +201,7 @@ class TestReaper:
         assert it.source.ring.measurements == 0
 
     async def test_settings_that_are_accepted_no_more_fail_no_migration(self, it: World) -> None:
-        stored = {"reaper_policy": "clairvoyant", "reaper_least_interval_ms": 1}
+        stored = {"reaper_policy": "clairvoyant", "reaper_min_interval_ms": 1}
         it.store.profiles.create("p", "", stored)
         done = await it.migrate("p")
         assert (done.state, done.reaper) == (MigrationState.COMPLETED, None)
@@ -255,6 +288,18 @@ class TestSteps:
         (problem,) = done.problems
         assert (problem.code, problem.field) == ("still_paused", "vm")
         assert "Resetting" in problem.message
+
+    async def test_a_guest_that_stops_again_is_told_of(
+        self, it: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By an I/O error, as often as it is resumed."""
+        monkeypatch.setattr("vmtune.engine.finalize.ANSWERS_WITHIN_S", 0.1)
+        await self.profile(it, step(do="pause"))
+        it.waiting.stops_again = True
+        async with asyncio.timeout(20):
+            done = await it.ended(await begin(it))
+        assert [problem.code for problem in done.problems] == ["still_paused"]
+        assert it.waiting.commands.count(("cont", {})) < 20
 
     async def test_aborting(self, it: World) -> None:
         await self.profile(it, step(do="abort"))
@@ -346,7 +391,7 @@ class TestUsers:
         ("values", "field", "code"),
         [
             ({}, "values", "invalid_input"),
-            ({"multifd_channels": 4}, "values.multifd_channels", "needs_multifd"),
+            ({"multifd_channels": 4}, "values.multifd_channels", "not_settable"),
             ({"multifd": True}, "values.multifd", "not_settable"),
             ({"downtime_limit_ms": None}, "values.downtime_limit_ms", "not_settable"),
             ({"downtime_limit_ms": "soon"}, "values.downtime_limit_ms", "invalid_value"),

@@ -19,8 +19,8 @@ from vmtune.errors import (
     TooLate,
     VmtuneError,
 )
-from vmtune.hypervisor.protocol import MigrationHandle
-from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus
+from vmtune.hypervisor.protocol import MigrateOrder, MigrationHandle
+from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus, Trigger
 from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
@@ -153,6 +153,42 @@ async def test_a_failure_keeps_qemus_words_and_puts_back_what_was_set(it: World)
     assert done.totals is None
 
 
+async def test_one_that_somebody_else_aborts_is_cancelled(it: World) -> None:
+    record = await begin(it)
+    it.source.answer("migrate_cancel", {})
+    done = await it.ended(record)
+    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.NONE)
+
+
+async def test_a_request_waits_for_the_record_of_one_that_is_over(it: World) -> None:
+    """A script calls virsh migrate and then vmtune; until the record is settled it was refused."""
+    over = it.store.migrations.begin(
+        vm=VM, vm_name="vm", source="b", destination="a", trigger=Trigger.OBSERVED,
+        state=MigrationState.STARTING, started_at=datetime.now(UTC),
+    )  # fmt: skip
+    requested = asyncio.create_task(it.migrations.start(VM, "b"))
+    await asyncio.sleep(0.2)
+    assert not requested.done()
+    it.store.migrations.update(over.id, state=MigrationState.COMPLETED)
+    record = await requested
+    await it.ended(record)
+
+
+async def test_what_cannot_be_set_now_is_not_advised(it: World) -> None:
+    record = await begin(it)
+    for values, field in (
+        ({"multifd_channels": 4}, "values.multifd_channels"),
+        ({"xbzrle_cache_size_bytes": 1 << 20}, "values.xbzrle_cache_size_bytes"),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            await it.migrations.change(record.id, values)
+        (problem,) = refused.value.problems
+        assert problem.field == field
+        assert "to on" not in problem.remedy
+    await it.migrations.abort(record.id)
+    await it.ended(record)
+
+
 async def test_abort_in_time(it: World) -> None:
     record = await begin(it)
     asked = await it.migrations.abort(record.id)
@@ -251,6 +287,24 @@ async def test_a_start_that_nobody_saw_is_never_repeated(it: World) -> None:
     done = await it.ended(record)
     assert done.state is MigrationState.FAILED
     assert "migrate" not in [c for c, _ in it.source.commands]
+
+
+async def test_a_start_that_shows_late_is_found(it: World) -> None:
+    """Killed just after the call: libvirt carries it out, and QEMU knows of it a moment later."""
+    record = it.store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
+    it.store.migrations.update(record.id, state=MigrationState.PREPARING)
+    started = datetime.now(UTC)
+    it.store.migrations.update(record.id, state=MigrationState.STARTING, started_at=started)
+    await it.jobs.submit("migration", str(record.id))
+    await asyncio.sleep(1)
+    assert it.store.migrations.get(record.id).state is MigrationState.STARTING
+    source, destination = it.drivers["a"], it.drivers["b"]
+    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
+    await source.start_migration(MigrateOrder(VM, {}, {}), destination)
+    await it.until(lambda: it.store.migrations.get(record.id).active_at is not None)
+    it.source.parameters["max-bandwidth"] = 1 << 30
+    done = await it.ended(record)
+    assert (done.state, done.failure) == (MigrationState.COMPLETED, "")
 
 
 async def test_one_at_a_time_for_each_vm(it: World) -> None:

@@ -261,7 +261,7 @@ async def test_a_benchmark_of_the_vm_is_waited_for(
 
 
 async def test_one_that_began_unheard_is_found_at_the_next_connection(it: World) -> None:
-    it.source.tell = lambda name, data: None
+    it.source.notify = lambda name, data: None
     begin(it)
     it.source.step()
     await asyncio.sleep(0.05)

@@ -54,7 +54,7 @@ async def until_scanned(drift: DriftService, host: str) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_vm_drifts_and_is_mended_and_each_is_told_once(
+async def test_a_vm_drifts_and_is_tuned_again_and_each_is_told_once(
     it: World, drift: DriftService
 ) -> None:
     await it.profile(downtime_limit_ms=700, multifd=True)

@@ -30,8 +30,8 @@ from vmtune.client.watch import CAMPAIGN, RUN, Watched, watch_to_end
 
 _BLOCKS = 6
 """The minimum for a verdict between two QEMUs."""
-_MOST_BLOCKS = 1000
-_MOST_SEED = (1 << 53) - 1
+_MAX_BLOCKS = 1000
+_MAX_SEED = (1 << 53) - 1
 _SYSTEM, _VM = "system", "vm"
 
 Json = Any  # any JSON
@@ -141,12 +141,12 @@ def shared(command: _Command) -> _Command:
                 shell_complete=assignments, help="Tunable of QEMU; may be repeated.",
             ),
             click.option(
-                "--blocks", type=click.IntRange(1, _MOST_BLOCKS),
+                "--blocks", type=click.IntRange(1, _MAX_BLOCKS),
                 help="How often everything is measured, each block in random order; default 6 for "
                 "more than one measurement.",
             ),
             click.option(
-                "--seed", type=click.IntRange(0, _MOST_SEED), help="Seed of the order of the runs."
+                "--seed", type=click.IntRange(0, _MAX_SEED), help="Seed of the order of the runs."
             ),
             click.option("--name", help="Name of the campaign, for more than one run."),
             click.option(

@@ -40,7 +40,7 @@ _NAMES = {
     "--count-regions/--no-count-regions", default=None,
     help="Count the updates of KVM's memory regions; default yes.",
 )  # fmt: skip
-@click.option("--most-seconds", type=click.IntRange(1), help="Timeout of a boot; default 300.")
+@click.option("--max-seconds", type=click.IntRange(1), help="Timeout of a boot; default 300.")
 @shared
 def boot(
     session: Session,
@@ -50,7 +50,7 @@ def boot(
     vcpus: tuple[str, ...],
     memories: tuple[str, ...],
     count_regions: bool | None,
-    most_seconds: int | None,
+    max_seconds: int | None,
     no_wait: bool,
     **options: Any,
 ) -> int:
@@ -72,5 +72,5 @@ def boot(
         "vcpus": numbers(vcpus, "--vcpus"),
         "memory_bytes": listed(memories),
     }
-    rest = {"count_regions": count_regions, "most_seconds": most_seconds}
+    rest = {"count_regions": count_regions, "max_seconds": max_seconds}
     return measure(session, wanted("boot", lists, _NAMES, rest, options), no_wait)

@@ -110,7 +110,7 @@ def run(
 
     Exits 0 if it completed, whatever its verdict.
     """
-    plan = _read(file)
+    plan = read_plan(file)
     plan |= {name: v for name, v in (("blocks", blocks), ("seed", seed)) if v is not None}
     if dry_run:
         document = session.client.post("/campaigns/forecast", plan)
@@ -162,7 +162,7 @@ def _watch(session: Session, id: str) -> int:
     return ERROR
 
 
-def _read(name: str) -> dict[str, Any]:  # any: TOML
+def read_plan(name: str) -> dict[str, Any]:  # any: TOML
     """The campaign in a file, or of a file that ships.
 
     :raise InvalidInput: it cannot be read, or is no TOML.

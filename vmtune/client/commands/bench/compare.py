@@ -37,14 +37,14 @@ COLORS |= {
 @click.option("--campaign", metavar="NAME", help="Campaign (name or id) that has the arms A and B.")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME",
-    help="Only this metric; may be repeated. Without a campaign the first is the primary metric.",
+    help="Only this metric; may be repeated. Without a campaign the first is shown first.",
 )  # fmt: skip
 @click.option(
     "--margin", type=float, metavar="PERCENT",
     help="Ignore smaller differences; default: the campaign's margin, else 5.",
 )  # fmt: skip
 @click.option(
-    "--meant", multiple=True, metavar="FIELD",
+    "--expected", multiple=True, metavar="FIELD",
     help="The environments differ in this field on purpose, as in qemu.version; `all` for any.",
 )  # fmt: skip
 @click.option(
@@ -69,7 +69,7 @@ def compare(
     campaign: str | None,
     metrics: tuple[str, ...],
     margin: float | None,
-    meant: tuple[str, ...],
+    expected: tuple[str, ...],
     reference: str | None,
     markdown: bool,
     html: Path | None,
@@ -100,7 +100,7 @@ def compare(
         "campaign": campaign if b is not None else a,
         "metric": list(metrics),
         "margin_percent": None if margin is None else str(margin),
-        "meant": list(meant),
+        "expected": list(expected),
         "reference": reference,
     }
     wrote = False

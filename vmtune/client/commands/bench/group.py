@@ -20,6 +20,9 @@ COMMANDS = {
     "cancel": (_HERE + "runs:cancel", "Cancel a queued or running run."),
     "plot": (_HERE + "files:plot", "Write the plots of a run to a file."),
     "history": (_HERE + "history:history", "Show a metric of a scenario over time."),
+    "changes": (_HERE + "trends:changes", "List changes of metrics over time."),
+    "triage": (_HERE + "trends:triage", "Decide about a CHANGE: known, accepted or to-fix."),
+    "schedule": (_HERE + "trends:schedule", "Start campaigns again and again."),
     "export": (_HERE + "files:export", "Write a run to a file."),
     "import": ("vmtune.admin.commands.import_runs:import_", "Import runs from files."),
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import click
 
@@ -25,13 +27,21 @@ _NEWEST = 60
     "--metric", default="total_time_ms", show_default=True, help="Metric, see `bench metrics`."
 )
 @click.option("--profile", shell_complete=profiles, help="Only runs with this profile.")
+@click.option(
+    "--csv",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a CSV file for each setup to this folder, and otava.yaml for Apache Otava.",
+)
 @common
 @pass_session
-def history(session: Session, scenario: str, metric: str, profile: str | None) -> None:
+def history(
+    session: Session, scenario: str, metric: str, profile: str | None, folder: Path | None
+) -> None:
     """Show a metric of a scenario over time.
 
     From 20 runs on it shows change points and what changed in the environment there. Runs with
-    other values, QEMUs, places or hosts are shown separately.
+    other values, QEMUs, testbeds or hosts are shown separately.
     """
     query = {"scenario": scenario, "metric": metric, "profile": profile}
     pages = list(session.client.pages("/history", query))
@@ -39,7 +49,40 @@ def history(session: Session, scenario: str, metric: str, profile: str | None) -
         **pages[-1],
         "items": [entry for page in pages for entry in page["items"]],
     }
+    if folder is not None:
+        files = _write_csv(session, document, folder)
+        session.show({"files": files}, lambda: files)
+        return
     session.show(document, lambda: lines(document))
+
+
+def _write_csv(session: Session, document: Document, folder: Path) -> list[str]:
+    """A file for each setup, and the configuration with which Otava reads them."""
+    scenario, metric = document["scenario"], document["metric"]
+    better = _DIRECTIONS[document["direction"]]
+    folder.mkdir(parents=True, exist_ok=True)
+    tests: dict[str, object] = {}
+    written = []
+    for entry in document["items"]:
+        query = {"scenario": scenario, "metric": metric, "setup": entry["id"]}
+        name = f"{scenario.replace('/', '-')}-{metric}-{entry['id']}"
+        file = folder / f"{name}.csv"
+        file.write_bytes(session.client.download("/history/export", query))
+        written.append(str(file))
+        tests[name] = {
+            "type": "csv",
+            "file": str(file.resolve()),
+            "time_column": "time",
+            "attributes": ["run", "environment"],
+            "metrics": {metric: {"scale": 1, "direction": better}},
+            "csv_options": {"delimiter": ",", "quote_char": '"'},
+        }
+    # JSON is YAML.
+    (folder / "otava.yaml").write_text(json.dumps({"tests": tests}, indent=2) + "\n", "utf-8")
+    return [*written, str(folder / "otava.yaml")]
+
+
+_DIRECTIONS = {"lower": -1, "none": 0, "higher": 1}
 
 
 def lines(document: Document) -> Iterator[str]:
@@ -57,7 +100,7 @@ def _entry(metric: str, entry: Document) -> Iterator[str]:
         entry["profile"],
         texts,
         f"QEMU {entry['qemu']}",
-        entry["place"],
+        entry["testbed"],
         entry["host"],
     )
     yield f"{', '.join(part for part in setup if part)}: {len(values)} runs"
@@ -73,10 +116,10 @@ def _entry(metric: str, entry: Document) -> Iterator[str]:
         Column("CHANGE", wraps=True),
     )
     rows = []
-    for place, (first, beyond) in enumerate(pairwise(ends)):
+    for place, (first, beyond) in enumerate(pairwise(ends) if values else ()):
         point = entry["points"][first]
         change = entry["changes"][place - 1] if place else None
-        change_text = "; ".join([change["text"], *change["environment"]]) if change else ""
+        change_text = _change_text(change) if change else ""
         rows.append(
             (
                 render.moment(point["at"]),
@@ -86,11 +129,46 @@ def _entry(metric: str, entry: Document) -> Iterator[str]:
                 change_text,
             )
         )
-    yield from table(columns, rows, "no runs")
+    if values:
+        yield from table(columns, rows, "no runs")
+    yield from _completion(entry)
+    if entry["sign"]:
+        yield f"early sign: {entry['sign']['text']}"
     if entry["reason"]:
         yield entry["reason"]
     elif not entry["changes"]:
         yield "no change"
+
+
+def _change_text(change: Document) -> str:
+    """What changed, what became another near it, and what people decided."""
+    parts = [change["text"]]
+    after = change["environment_after"]
+    for each in change["environment"]:
+        away = f" ({abs(after)} runs {'later' if after > 0 else 'earlier'})" if after else ""
+        parts.append(each + away)
+    found = change["found"]
+    if found and found["triage"] != "open":
+        note = f": {found['note']}" if found["note"] else ""
+        parts.append(found["triage"].replace("_", " ") + note)
+    return "; ".join(parts)
+
+
+def _completion(entry: Document) -> Iterator[str]:
+    """How many runs did not complete, and when that changed."""
+    at_limit = sum(point["at_limit"] for point in entry["points"])
+    lost = len(entry["lost"])
+    if at_limit or lost:
+        runs = len(entry["points"]) + lost
+        yield (
+            f"{at_limit + lost} of {runs} runs did not complete: {at_limit} with the limit as "
+            f"value, {lost} without a value"
+        )
+    for change in entry["completion"] or ():
+        yield (
+            f"since {render.moment(change['since'])}, run {short(change['run'])}: "
+            f"{100 * change['after']:.0f} % complete, before {100 * change['before']:.0f} %"
+        )
 
 
 def sparkline(values: Sequence[float]) -> str:

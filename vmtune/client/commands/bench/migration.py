@@ -31,7 +31,7 @@ from vmtune.client.views.progress import RunProgression, viewer
 from vmtune.client.watch import RUN, watch_to_end
 from vmtune.errors import InvalidInput
 
-_MOST_REPEATS = 1000
+_MAX_REPEATS = 1000
 _SAYS_NO = (409, 422)
 """Statuses of a scenario that cannot run here, or not with the given values."""
 
@@ -79,7 +79,7 @@ class Wanted:
     "--qemu", metavar="NAME", shell_complete=qemus, help="QEMU of the service's settings."
 )
 @click.option(
-    "--place",
+    "--testbed",
     type=click.Choice(("direct", "lab")),
     default="direct",
     show_default=True,
@@ -88,7 +88,7 @@ class Wanted:
 @click.option("--kvm/--no-kvm", default=None, help="Default: KVM if available.")
 @click.option(
     "--repeat",
-    type=click.IntRange(1, _MOST_REPEATS),
+    type=click.IntRange(1, _MAX_REPEATS),
     default=1,
     show_default=True,
     help="How often to run all scenarios.",
@@ -111,7 +111,7 @@ def migration(
     revision: int | None,
     values: tuple[str, ...],
     qemu: str | None,
-    place: str,
+    testbed: str,
     kvm: bool | None,
     repeat: int,
     plot: Path | None,
@@ -127,13 +127,13 @@ def migration(
     could run. Ctrl-C cancels the current run and starts no more.
     """  # fmt: skip
     small = quick or not (names or families)
-    everything = offered(session, [*names, *families], small, qemu, kvm, place, "migration")
+    everything = offered(session, [*names, *families], small, qemu, kvm, testbed, "migration")
     body = {
         "profile": profile,
         "revision": revision,
         "values": parse_assignments(values),
         "qemu": qemu or "",
-        "place": place,
+        "testbed": testbed,
         "kvm": kvm,
     }
     wanted = Wanted(body, [row for row in everything if row["applicable"]], repeat)

@@ -111,7 +111,7 @@ def lines(record: Document) -> Iterator[str]:
             ("what", record["setup"].get("title", "")),
             ("profile", render.profile(record)),
             ("values", ", ".join(f"{k} {v}" for k, v in record["texts"].items())),
-            ("place", _where(record)),
+            ("testbed", _where(record)),
             ("campaign", f"{slot['campaign']}, {slot['arm']}" if slot else ""),
             ("block", f"{slot['block']}, position {slot['position']}" if slot else ""),
             ("imported", record["imported_from"]),
@@ -128,13 +128,13 @@ def lines(record: Document) -> Iterator[str]:
         yield from _metrics(record["metrics"])
     if record["record"]:
         yield from _record(record["record"])
-    yield from _place(record)
+    yield from _environment(record)
 
 
 def _where(record: Document) -> str:
     """``direct, QEMU system, on rack1``, as far as it is known."""
     parts = (
-        _vm(record["vm"]) if record["vm"] else record["place"],
+        _vm(record["vm"]) if record["vm"] else record["testbed"],
         f"QEMU {record['qemu']}" if record["qemu"] else "",
         f"on {record['host']}" if record["host"] else "",
     )
@@ -213,21 +213,20 @@ def _boot(boot: Document) -> Iterator[str]:
     )
 
 
-def _place(record: Document) -> Iterator[str]:
-    place = record["environment"]
-    if not place:
+def _environment(record: Document) -> Iterator[str]:
+    environment = record["environment"]
+    if not environment:
         return
-    conditions = record["conditions"]
-    load = conditions.get("load_1min")
+    cpu, load = environment.get("cpu", {}), record["conditions"].get("load_1min")
     pairs = [
         ("environment", record["fingerprint"] or ""),
-        ("accelerator", place.get("accelerator", "").upper()),
-        ("cpu", f"{place.get('cpu', {}).get('count')} x {place.get('cpu', {}).get('model')}"),
-        ("kernel", place.get("kernel", {}).get("release", "")),
-        ("qemu", place.get("qemu", {}).get("version", "")),
-        ("libvirt", place.get("libvirt", "")),
-        ("fio", place.get("fio", "")),
-        ("network", place.get("network", {}).get("kind", "")),
+        ("accelerator", environment.get("accelerator", "").upper()),
+        ("cpu", f"{cpu.get('count')} x {cpu.get('model')}"),
+        ("kernel", environment.get("kernel", {}).get("release", "")),
+        ("qemu", environment.get("qemu", {}).get("version", "")),
+        ("libvirt", environment.get("libvirt", "")),
+        ("fio", environment.get("fio", "")),
+        ("network", environment.get("network", {}).get("kind", "")),
         ("load before", "" if load is None else f"{load:g}"),
     ]
     yield ""

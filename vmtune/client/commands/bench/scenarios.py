@@ -39,13 +39,13 @@ def offered(
     quick: bool,
     qemu: str | None,
     kvm: bool | None,
-    place: str | None = None,
+    testbed: str | None = None,
     kind: str | None = None,
 ) -> list[Document]:
     """Scenarios as the service offers them."""
     query = {
         "kind": kind,
-        "place": place,
+        "testbed": testbed,
         "family": list(patterns),
         "quick": "true" if quick else None,
         "qemu": qemu,

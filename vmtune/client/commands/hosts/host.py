@@ -17,7 +17,10 @@ from vmtune.client.views.render import moment, problems, size
 
 _COLUMNS = 4  # of the list, if one service manages every host
 
-_COMMANDS = {"carry-out-limits": ("vmtune.admin.commands.limits:carry_out_limits", "")}
+_MIGRATE_URI = "What migrations to it connect to: tcp://ADDRESS, with a port if it is fixed."
+_LISTEN_ADDRESS = "Address on which it takes migrations."
+_DISKS_URI = "What copies of local disks connect to, by virsh: tcp://ADDRESS."
+_COMMANDS = {"apply-limits": ("vmtune.admin.commands.limits:apply_limits_command", "")}
 """Of the systemd unit of root, on the host itself."""
 
 
@@ -40,9 +43,21 @@ host.add_command(host_limits, "limits")
     default="",
     help="Address where its QEMUs listen for migrations; without libvirt only.",
 )
+@click.option("--migrate-uri", default="", help=_MIGRATE_URI)
+@click.option("--listen-address", default="", help=_LISTEN_ADDRESS)
+@click.option("--disks-uri", default="", help=_DISKS_URI)
 @common
 @pass_session
-def add(session: Session, name: str, uri: str, peer_uri: str, migration_address: str) -> None:
+def add(
+    session: Session,
+    name: str,
+    uri: str,
+    peer_uri: str,
+    migration_address: str,
+    migrate_uri: str,
+    listen_address: str,
+    disks_uri: str,
+) -> None:
     """Add a host, after a test connection.
 
     URI is a libvirt URI (qemu:///system, qemu+ssh://root@NAME/system), or qmp+unix:///FOLDER
@@ -53,9 +68,36 @@ def add(session: Session, name: str, uri: str, peer_uri: str, migration_address:
         "uri": uri,
         "peer_uri": peer_uri,
         "migration_address": migration_address,
+        "migrate_uri": migrate_uri,
+        "listen_address": listen_address,
+        "disks_uri": disks_uri,
     }
     added = session.client.post("/hosts", body)
     session.report(added, f"host {name} added")
+
+
+@host.command()
+@click.argument("name", shell_complete=hosts)
+@click.option("--migrate-uri", default=None, help=_MIGRATE_URI)
+@click.option("--listen-address", default=None, help=_LISTEN_ADDRESS)
+@click.option("--disks-uri", default=None, help=_DISKS_URI)
+@common
+@pass_session
+def change(
+    session: Session,
+    name: str,
+    migrate_uri: str | None,
+    listen_address: str | None,
+    disks_uri: str | None,
+) -> None:
+    """Change the addresses of a host's migration network.
+
+    Migrations to it use them, unless their profile has its own. {host} and {hostname} stand for
+    the host's names; an empty text unsets an address.
+    """
+    body = {"migrate_uri": migrate_uri, "listen_address": listen_address, "disks_uri": disks_uri}
+    changed = session.client.patch(f"/hosts/{segment(name)}", body)
+    session.report(changed, f"host {name} changed")
 
 
 @host.command("list")
@@ -109,6 +151,9 @@ def _pairs(row: Document) -> list[tuple[str, str]]:
         ("uri", row["uri"]),
         ("peer uri", facts.get("peer_uri") or row["peer_uri"]),
         ("migration address", row["migration_address"]),
+        ("migrate uri", row["migrate_uri"]),
+        ("listen address", row["listen_address"]),
+        ("disks uri", row["disks_uri"]),
         *((("service", row["owner"]),) if row.get("owner") else ()),
         ("added", moment(row["created_at"])),
         ("host name", facts.get("hostname", "")),

@@ -22,9 +22,9 @@ def pairs(pool: Document) -> list[tuple[str, str]]:
     return [
         ("coroutine pool", f"{pool['design']}, {_count(pool['threads'], 'thread')}"),
         ("grows to", f"{pool['soft_limit']:,} coroutines for its disks"),
-        ("pool limit", f"{pool['most_pooled']:,} coroutines"),
+        ("pool limit", f"{pool['max_pooled']:,} coroutines"),
         ("memory maps", now),
-        ("worst case", f"{pool['most_maps']:,} with {pool['guest_requests']:,} requests in flight"),
+        ("worst case", f"{pool['max_maps']:,} with {pool['guest_requests']:,} requests in flight"),
         ("vm.max_map_count", "unknown" if pool["limit"] is None else f"{pool['limit']:,}"),
         ("headroom", _headroom(pool)),
     ]  # fmt: skip
@@ -81,7 +81,7 @@ def host_pools(session: Session, name: str) -> int:
         ),
         Column("LEVEL"),
     )
-    numbers = ("maps", "stacks", "most_maps", "limit", "left")
+    numbers = ("maps", "stacks", "max_maps", "limit", "left")
     cells = [
         (
             row["name"],

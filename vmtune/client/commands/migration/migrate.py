@@ -129,11 +129,12 @@ def lines(record: Document) -> Iterator[str]:
             ("begun", render.moment(record["created_at"])),
             ("ended", render.moment(record["ended_at"])),
             ("state", record["state"]),
-            ("queue", _place(record)),
+            ("queue", _position(record)),
             ("abort", "" if record["abort"] == "none" else record["abort"]),
             ("reason", record["failure"]),
             ("missing flags", " ".join(record["missing_flags"])),
             *(figures if totals else ()),
+            ("waited for pages", _waited(record["postcopy"])),
         ]
     )
     yield from render.problems(record["problems"], "yellow")
@@ -144,16 +145,26 @@ def lines(record: Document) -> Iterator[str]:
     yield from reaper_lines(record["reaper"])
 
 
-def _place(record: Document) -> str:
+def _position(record: Document) -> str:
     """Where it stands, where it waits for its turn."""
     if not record["queued"]:
         return ""
-    return f"{record['ahead']} ahead of it; waits because {record['waits_for']}"
+    return f"{record['ahead']} ahead of it; waits because {record['waiting_reason']}"
 
 
 def started_by(record: Document) -> str:
     """What started a migration."""
     return "vmtune" if record["trigger"] == "vmtune" else "others (observed)"
+
+
+def _waited(postcopy: Document | None) -> str:
+    """How long the guest waited for pages after it had switched to post-copy."""
+    if postcopy is None:
+        return ""
+    vcpus = ", ".join(render.milliseconds(each) for each in postcopy["vcpu_blocked_ms"])
+    said = f"{render.milliseconds(postcopy['blocked_ms'])} all vCPUs at once; each {vcpus}"
+    slowest = postcopy["latency_p99_at_most_us"]
+    return said if slowest is None else f"{said}; 99 % of pages within {slowest:,} us"
 
 
 def _silent_copies(totals: Document) -> str:

@@ -174,6 +174,27 @@ def set_(session: Session, id: str, values: tuple[str, ...]) -> None:
 
 @migration.command()
 @click.argument("id", metavar="MIGRATION")
+@click.option(
+    "--over",
+    "address",
+    metavar="ADDRESS",
+    default="",
+    help="Address of the destination to connect to, instead of the usual one.",
+)
+@common
+@pass_session
+def recover(session: Session, id: str, address: str) -> None:
+    """Recover a migration that is paused in post-copy.
+
+    The guest runs on the destination, and part of its memory is on the source: shut down neither
+    host. With --over, a connection that QEMU has not given up yet is given up.
+    """
+    record = session.client.post(f"/migrations/{segment(id)}/recovery", {"address": address})
+    session.report(record, f"post-copy of migration {id} goes on")
+
+
+@migration.command()
+@click.argument("id", metavar="MIGRATION")
 @common
 @pass_session
 def abort(session: Session, id: str) -> None:

@@ -54,26 +54,26 @@ def virsh_args(
     document = {
         "flags": said.words,
         "virsh": version,
-        "unsaid": [
-            {"tunable": unsaid.tunable, "wanted": unsaid.value, "reason": unsaid.reason}
-            for unsaid in said.unsaid
+        "not_expressed": [
+            {"tunable": each.tunable, "wanted": each.value, "reason": each.reason}
+            for each in said.not_expressed
         ],
     }
     session.show(document, lambda: [shlex.join(said.words)] if said.words else [])
     if not session.json:
-        for unsaid in said.unsaid:
-            click.echo(f"{unsaid.tunable}: {unsaid.reason}", err=True)
+        for each in said.not_expressed:
+            click.echo(f"{each.tunable}: {each.reason}", err=True)
     return CLEAN
 
 
 def _spoken(document: Document) -> VirshOptions:
     """What the service says."""
     options = (VirshOption(**option) for option in document["options"])
-    unsaid = (
+    not_expressed = (
         NotExpressed(each["tunable"], each["wanted"]["value"], each["reason"])
-        for each in document["unsaid"]
+        for each in document["not_expressed"]
     )
-    return VirshOptions(tuple(options), tuple(unsaid))
+    return VirshOptions(tuple(options), tuple(not_expressed))
 
 
 def _virsh(*arguments: str) -> str:

@@ -14,7 +14,7 @@ from vmtune.client.views.output import paint
 from vmtune.client.views.render import moment
 
 _COLORS = {"changed": "green", "done": "green", "refused": "yellow", "failed": "red"}
-_MOST_CELL = 60
+_MAX_CELL = 60
 
 
 @click.command()
@@ -120,4 +120,4 @@ def _values(values: Document) -> str:
 
 def _value(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MOST_CELL else text[: _MOST_CELL - 3] + "..."
+    return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 3] + "..."

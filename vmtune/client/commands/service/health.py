@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
 from vmtune.client.session import CLEAN, ERROR, Session, common, pass_session
 from vmtune.client.views.output import fields
+from vmtune.client.views.render import problems
 
 
 @click.command()
@@ -17,6 +20,15 @@ def health(session: Session) -> int:
     Exits 1 if the service is unhealthy or does not answer.
     """
     document = session.client.get("/health")
-    pairs = [(name.replace("_", " "), str(value)) for name, value in document.items()]
-    session.show(document, lambda: fields(pairs))
+    pairs = [
+        (name.replace("_", " "), str(value))
+        for name, value in document.items()
+        if name != "problems"
+    ]
+
+    def lines() -> Iterator[str]:
+        yield from fields(pairs)
+        yield from problems(document.get("problems", []))
+
+    session.show(document, lines)
     return CLEAN if document.get("status") == "ok" else ERROR

@@ -9,7 +9,7 @@ interface Arm {
   revision: number | null;
   values: Record<string, unknown>;
   qemu: string;
-  place: string;
+  testbed: string;
 }
 
 /** What is held against each other; the first arm is the one that others are compared with. */
@@ -25,7 +25,7 @@ export function Arms({ campaign }: { campaign: Schemas["CampaignDetail"] }) {
             <Th>Profile</Th>
             <Th>Further values</Th>
             <Th>QEMU</Th>
-            <Th>Place</Th>
+            <Th>Testbed</Th>
           </Tr>
         </Thead>
         <Tbody>
@@ -41,7 +41,7 @@ export function Arms({ campaign }: { campaign: Schemas["CampaignDetail"] }) {
                   .join(", ") || "nothing"}
               </Td>
               <Td dataLabel="QEMU">{arm.qemu || "default"}</Td>
-              <Td dataLabel="Where">{arm.place}</Td>
+              <Td dataLabel="Where">{arm.testbed}</Td>
             </Tr>
           ))}
         </Tbody>

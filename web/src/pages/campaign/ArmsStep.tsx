@@ -14,12 +14,12 @@ import TimesIcon from "@patternfly/react-icons/dist/esm/icons/times-icon";
 import { useQuery } from "@tanstack/react-query";
 import type { ProblemItem } from "../../api/client";
 import { tunables } from "../../api/queries";
-import { PlaceAndQemu } from "../bench/PlaceAndQemu";
 import { ProfileOrNone } from "../bench/ProfileOrNone";
+import { TestbedAndQemu } from "../bench/TestbedAndQemu";
 import { type DraftArm, type DraftValue, newArm, problemsOf } from "./draft";
 import { Field } from "./Field";
 
-const MOST_ARMS = 16;
+const MAX_ARMS = 16;
 const LEAST_ARMS = 2;
 
 /** What is held against each other; the first is what the others are compared with. */
@@ -64,7 +64,7 @@ export function ArmsStep({
         />
       ))}
       <div>
-        <Button variant="secondary" isDisabled={arms.length >= MOST_ARMS} onClick={add}>
+        <Button variant="secondary" isDisabled={arms.length >= MAX_ARMS} onClick={add}>
           Add an arm
         </Button>
       </div>
@@ -144,7 +144,7 @@ function ArmFields({
         problems={problemsOf(problems, `${field}.values`)}
         change={(values) => change({ values })}
       />
-      <PlaceAndQemu id={id} place={arm.place} qemu={arm.qemu} choose={change} />
+      <TestbedAndQemu id={id} testbed={arm.testbed} qemu={arm.qemu} choose={change} />
       {others.map((each) => (
         <p key={`${each.field} ${each.message}`} role="alert">
           {each.message}

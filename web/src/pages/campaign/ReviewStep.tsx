@@ -41,7 +41,7 @@ export function ReviewStep({
                   arm.profile && `profile ${arm.profile}`,
                   ...arm.values.map(({ tunable, value }) => `${tunable} ${value}`),
                   arm.qemu && `QEMU ${arm.qemu}`,
-                  arm.place === "lab" && "in the lab",
+                  arm.testbed === "lab" && "in the lab",
                 ]
                   .filter(Boolean)
                   .join(", "),

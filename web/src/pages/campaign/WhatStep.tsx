@@ -24,7 +24,7 @@ export function WhatStep({
   problems: readonly ProblemItem[];
   change: (part: Partial<Draft>) => void;
 }) {
-  const list = useQuery(scenarios({ quick: false, place: "direct", qemu: "" }));
+  const list = useQuery(scenarios({ quick: false, testbed: "direct", qemu: "" }));
   const published = useQuery(references);
   const chosen = list.data?.find((each) => each.name === draft.scenario);
   const toggle = (load: Load, on: boolean) =>
@@ -111,7 +111,7 @@ export function WhatStep({
       <Field
         label="Published table to show next to the results"
         id="campaign-reference"
-        problems={problemsOf(problems, "beside")}
+        problems={problemsOf(problems, "published")}
       >
         <FormSelect
           id="campaign-reference"

@@ -27,14 +27,14 @@ test("all that was chosen is handed on", () => {
       quick: true,
       loads: ["idle", "busy"],
       arms: [
-        { ...stock, key: 0, name: "stock ", profile: "", qemu: "", place: "direct", values: [] },
+        { ...stock, key: 0, name: "stock ", profile: "", qemu: "", testbed: "direct", values: [] },
         {
           ...tuned,
           key: 1,
           name: "tuned",
           profile: "fast",
           qemu: "new",
-          place: "lab",
+          testbed: "lab",
           values: [
             { tunable: "multifd", value: " on " },
             { tunable: "", value: "left over" },
@@ -53,11 +53,11 @@ test("all that was chosen is handed on", () => {
       { name: "busy", host_load: "busy" },
     ],
     seed: 7,
-    beside: { reference: "dirty-ring" },
+    published: { reference: "dirty-ring" },
   });
   expect(made.arms).toEqual([
     { name: "stock" },
-    { name: "tuned", profile: "fast", qemu: "new", place: "lab", values: { multifd: "on" } },
+    { name: "tuned", profile: "fast", qemu: "new", testbed: "lab", values: { multifd: "on" } },
   ]);
 });
 
@@ -103,11 +103,11 @@ test("what is lacking is told with its field, before the service is asked", () =
   ]);
 });
 
-test("each problem belongs to the step on which it can be mended", () => {
+test("each problem belongs to the step on which it can be corrected", () => {
   expect(stepOf(problem("scenario.vm.memory_bytes"))).toBe("what");
   expect(stepOf(problem("arms.1.values.multifd"))).toBe("arms");
   expect(stepOf(problem("margin_percent"))).toBe("measure");
-  expect(stepOf(problem("place"))).toBe("review");
+  expect(stepOf(problem("testbed"))).toBe("review");
 });
 
 test("a field has its own problems and those of its parts, not those of its namesakes", () => {

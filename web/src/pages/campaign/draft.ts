@@ -19,7 +19,7 @@ export interface DraftArm {
   name: string;
   profile: string;
   qemu: string;
-  place: Schemas["Place"];
+  testbed: Schemas["Testbed"];
   values: readonly DraftValue[];
 }
 
@@ -47,7 +47,7 @@ const PRIMARY: Record<Schemas["ScenarioKind"], string> = {
 };
 
 export function newArm(key: number, name = ""): DraftArm {
-  return { key, name, profile: "", qemu: "", place: "direct", values: [] };
+  return { key, name, profile: "", qemu: "", testbed: "direct", values: [] };
 }
 
 /** The metric that runs of *scenario* are judged by unless somebody chooses another. */
@@ -94,7 +94,7 @@ export function asDocument(draft: Draft): Record<string, unknown> {
     primary_metric: draft.metric,
     ...asNumber("margin_percent", draft.margin),
     ...asNumber("warmup_runs", draft.warmUps),
-    ...(draft.reference ? { beside: { reference: draft.reference } } : {}),
+    ...(draft.reference ? { published: { reference: draft.reference } } : {}),
   };
 }
 
@@ -109,7 +109,7 @@ function asArm(arm: DraftArm): Record<string, unknown> {
     name: arm.name.trim(),
     ...(arm.profile ? { profile: arm.profile } : {}),
     ...(arm.qemu ? { qemu: arm.qemu } : {}),
-    ...(arm.place === "direct" ? {} : { place: arm.place }),
+    ...(arm.testbed === "direct" ? {} : { testbed: arm.testbed }),
     ...(values.length > 0
       ? { values: Object.fromEntries(values.map(({ tunable, value }) => [tunable, value.trim()])) }
       : {}),
@@ -131,7 +131,7 @@ const STEP_OF: Record<string, StepId> = {
   title: "what",
   scenario: "what",
   cells: "what",
-  beside: "what",
+  published: "what",
   arms: "arms",
   blocks: "measure",
   seed: "measure",
@@ -140,7 +140,7 @@ const STEP_OF: Record<string, StepId> = {
   warmup_runs: "measure",
 };
 
-/** The step on which a problem can be mended; the last one where it is about none of them. */
+/** The step on which a problem can be corrected; the last one where it is about none of them. */
 export function stepOf(problem: Pick<ProblemItem, "field">): StepId {
   return STEP_OF[problem.field.split(".")[0] ?? ""] ?? "review";
 }

@@ -6,10 +6,10 @@ import type { Report } from "./pairs";
 /** In what the places differ where the runs ran: before any figure, for it may explain them all. */
 export function Environments({
   report,
-  meantIt,
+  expectIt,
 }: {
   report: Report;
-  meantIt: (field: string) => void;
+  expectIt: (field: string) => void;
 }) {
   const { environments, differences } = report;
   return (
@@ -29,9 +29,9 @@ export function Environments({
         <>
           <Alert
             isInline
-            variant={differences.every((each) => each.meant) ? "info" : "warning"}
+            variant={differences.every((each) => each.expected) ? "info" : "warning"}
             title={
-              differences.every((each) => each.meant)
+              differences.every((each) => each.expected)
                 ? "The environments differ as expected"
                 : "The environments differ: the results may be due to that"
             }
@@ -57,15 +57,15 @@ export function Environments({
                       {told(each.values[index])}
                     </Td>
                   ))}
-                  <Td dataLabel="Meant">
-                    {each.meant ? (
+                  <Td dataLabel="Expected">
+                    {each.expected ? (
                       "expected"
                     ) : (
                       <Button
                         variant="link"
                         isInline
                         aria-label={`Expect a difference of ${each.field}`}
-                        onClick={() => meantIt(each.field)}
+                        onClick={() => expectIt(each.field)}
                       >
                         Expect it
                       </Button>

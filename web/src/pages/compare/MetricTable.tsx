@@ -7,7 +7,7 @@ import { MetricName } from "../bench/MetricName";
 import { Wide } from "../bench/Wide";
 import { type Comparison, metricOf, type Pair, type Report, type Unit, unitOf } from "./pairs";
 
-const COLUMNS = 7;
+const COLUMNS = 8;
 
 /** Each metric of a pair of arms: both arms, the effect with its interval, and the verdict. */
 export function MetricTable({
@@ -31,6 +31,7 @@ export function MetricTable({
             <Th modifier="breakWord">B: {pair.b}</Th>
             <Th modifier="nowrap">Effect</Th>
             <Th modifier="nowrap">Interval</Th>
+            <Th modifier="nowrap">Medians</Th>
             <Th modifier="nowrap">Verdict</Th>
           </Tr>
         </Thead>
@@ -95,6 +96,9 @@ function MetricRow({
         <Td dataLabel="Interval" modifier="nowrap">
           {intervalText(comparison.effect, unit)}
         </Td>
+        <Td dataLabel="Medians" modifier="nowrap">
+          <MediansCell comparison={comparison} unit={unit} />
+        </Td>
         <Td dataLabel="Verdict">
           <VerdictLabel comparison={comparison} />
         </Td>
@@ -111,6 +115,20 @@ function MetricRow({
         </Tr>
       )}
     </Tbody>
+  );
+}
+
+/** The ratio of the arms' medians (their difference, where there is no ratio) and its interval. */
+function MediansCell({ comparison, unit }: { comparison: Comparison; unit: Unit }) {
+  const { effect, medians } = comparison;
+  if (!medians || !effect) return "–";
+  const ratio = { ...effect, ...medians, bound: "exact" as const };
+  return (
+    <>
+      {effectText(ratio, unit)}
+      <br />
+      <small>{intervalText(ratio, unit)}</small>
+    </>
   );
 }
 

@@ -6,7 +6,7 @@ import { ReferenceTable } from "../bench/ReferenceTable";
 import { Section } from "../bench/Section";
 import type { Pair, Report } from "./pairs";
 
-/** A published source beside the results: what it says of the same, and its tables. */
+/** A published source: what it says of the same, and its tables. */
 export function Published({
   report,
   pair,
@@ -19,7 +19,7 @@ export function Published({
   choose: (reference: string) => void;
 }) {
   const list = useQuery(references);
-  const told = beside(report.notes);
+  const told = publishedNotes(report.notes);
   return (
     <Section title="Published measurements">
       <Async query={list} lines={1}>
@@ -48,7 +48,7 @@ export function Published({
   );
 }
 
-/** The tables of *source* that stand beside a metric of this comparison. */
+/** The tables of *source* that share a metric of this comparison. */
 function Tables({ source, pair }: { source: string; pair: Pair }) {
   const found = useQuery({ ...reference(source), enabled: source !== "" });
   if (source === "") return null;
@@ -66,13 +66,13 @@ function Tables({ source, pair }: { source: string; pair: Pair }) {
   );
 }
 
-const BESIDE = /^beside ([^,]+), /;
+const PUBLISHED_IN = /^published in ([^,]+), /;
 
 /** The notes that are about published figures. */
-export function beside(notes: readonly string[]): string[] {
-  return notes.filter((each) => BESIDE.test(each));
+export function publishedNotes(notes: readonly string[]): string[] {
+  return notes.filter((each) => PUBLISHED_IN.test(each));
 }
 
 function sourceOf(told: readonly string[]): string {
-  return BESIDE.exec(told[0] ?? "")?.[1] ?? "";
+  return PUBLISHED_IN.exec(told[0] ?? "")?.[1] ?? "";
 }

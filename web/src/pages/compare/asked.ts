@@ -12,7 +12,7 @@ export function asked(search: URLSearchParams): Asked | null {
   ];
   if (!campaign && !(a && b)) return null;
   const metric = search.getAll("metric").filter(Boolean);
-  const meant = search.getAll("meant").filter(Boolean);
+  const expected = search.getAll("expected").filter(Boolean);
   const margin = Number(word("margin"));
   return {
     ...(a ? { a } : {}),
@@ -20,7 +20,7 @@ export function asked(search: URLSearchParams): Asked | null {
     ...(campaign ? { campaign } : {}),
     ...(metric.length > 0 ? { metric } : {}),
     ...(margin > 0 ? { margin_percent: margin } : {}),
-    ...(meant.length > 0 ? { meant } : {}),
+    ...(expected.length > 0 ? { expected } : {}),
     ...(reference ? { reference } : {}),
   };
 }

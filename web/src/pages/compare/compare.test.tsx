@@ -7,7 +7,7 @@ import { asked } from "./asked";
 import { Environments } from "./Environments";
 import { MetricTable, runsOf } from "./MetricTable";
 import { PairTable } from "./PairTable";
-import { beside } from "./Published";
+import { publishedNotes } from "./Published";
 import { type Comparison, type Pair, pairsOf, primaryOf, shownOf } from "./pairs";
 import { intervals, pointsOf, ratiosOf, strip } from "./plots";
 
@@ -139,19 +139,19 @@ test("few metrics are shown first, all on demand, and never none", () => {
   expect(shownOf(others, false, few)).toEqual([SHARE]);
 });
 
-test("what environments differ in is told, and can be said to be meant", async () => {
-  const meant = vi.fn();
+test("what environments differ in is told, and can be expected", async () => {
+  const expectIt = vi.fn();
   const report = aReport([], {
     environments: [
       { fingerprint: "x", runs: { stock: 2 } },
       { fingerprint: "y", runs: { tuned: 1 } },
     ],
     differences: [
-      { field: "qemu.version", values: ["10.0.2", null], meant: false },
-      { field: "kernel.release", values: ["6.1", "6.12"], meant: true },
+      { field: "qemu.version", values: ["10.0.2", null], expected: false },
+      { field: "kernel.release", values: ["6.1", "6.12"], expected: true },
     ],
   });
-  render(<Environments report={report} meantIt={meant} />);
+  render(<Environments report={report} expectIt={expectIt} />);
   expect(screen.getByText(/The environments differ: the results may be due/)).toBeVisible();
   expect(screen.getByRole("columnheader", { name: "tuned: 1 run" })).toBeVisible();
   expect(screen.getByText("unknown")).toBeVisible();
@@ -159,7 +159,7 @@ test("what environments differ in is told, and can be said to be meant", async (
   await userEvent.click(
     screen.getByRole("button", { name: "Expect a difference of qemu.version" }),
   );
-  expect(meant).toHaveBeenCalledWith("qemu.version");
+  expect(expectIt).toHaveBeenCalledWith("qemu.version");
 });
 
 type RenderItem = (parameters: null, axes: typeof AXES) => { children: { type: string }[] };
@@ -201,9 +201,9 @@ test("every run is a point beside its arm, and lines join the runs of a block", 
 });
 
 test("published figures are told apart from other notes", () => {
-  expect(beside(["all arms are the same", "beside dirty-ring, plain, b against a: 2"])).toEqual([
-    "beside dirty-ring, plain, b against a: 2",
-  ]);
+  expect(
+    publishedNotes(["all arms are the same", "published in dirty-ring, plain, b against a: 2"]),
+  ).toEqual(["published in dirty-ring, plain, b against a: 2"]);
 });
 
 test("the address says what is compared, or not yet", () => {
@@ -211,11 +211,11 @@ test("the address says what is compared, or not yet", () => {
   expect(of("")).toBeNull();
   expect(of("a=profile%3Dx")).toBeNull();
   expect(of("campaign=c&pair=1")).toEqual({ campaign: "c" });
-  expect(of("a=profile%3Dx&b=profile%3Dy&margin=3&meant=qemu&meant=kernel")).toEqual({
+  expect(of("a=profile%3Dx&b=profile%3Dy&margin=3&expected=qemu&expected=kernel")).toEqual({
     a: "profile=x",
     b: "profile=y",
     margin_percent: 3,
-    meant: ["qemu", "kernel"],
+    expected: ["qemu", "kernel"],
   });
   expect(of("campaign=c&margin=none")).toEqual({ campaign: "c" });
 });

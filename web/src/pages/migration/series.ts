@@ -27,11 +27,11 @@ const common = {
   dataZoom: [{ type: "slider", height: 18, bottom: 8, labelFormatter: duration }],
 };
 
-const MOST_TICKS = 6;
+const MAX_TICKS = 6;
 
 /** An axis of bytes up to *most* with ticks at round numbers: 0, 2, 4 MiB, not 1.91 and 3.81. */
 export function byteAxis(most: number) {
-  const interval = 2 ** Math.ceil(Math.log2(Math.max(most, MOST_TICKS) / MOST_TICKS));
+  const interval = 2 ** Math.ceil(Math.log2(Math.max(most, MAX_TICKS) / MAX_TICKS));
   return {
     type: "value",
     min: 0,
@@ -57,12 +57,12 @@ function line(name: string, data: readonly Point[]) {
 /** What the controller did, and what users changed, for the dashed lines in the charts. */
 export type Step = Pick<Schemas["StepRecordView"], "at_ms" | "action">;
 
-const MOST_MARKS = 20; // more would hide each other on a narrow screen
+const MAX_MARKS = 20; // more would hide each other on a narrow screen
 const DASHED = { lineStyle: { type: "dashed", opacity: 0.9, width: 2 } } as const;
 
 export function marks(samples: readonly Sample[], steps: readonly Step[]) {
   const all = boundaries(samples);
-  const every = Math.ceil(all.length / MOST_MARKS);
+  const every = Math.ceil(all.length / MAX_MARKS);
   const began = all
     .filter((_each, place) => place % every === 0)
     .map(({ at_ms, iteration }) => ({ xAxis: at_ms, name: `${iteration}` }));

@@ -12,7 +12,7 @@ import { processes } from "./charts";
 /** What a load of blocks did to its QEMU: maps and memory before, during and after it. */
 export function Load({ run, block }: { run: Schemas["RunDetail"]; block: Schemas["BlockRecord"] }) {
   const found = useQuery({ ...runProcesses(run.id), enabled: run.lengths.processes !== 0 });
-  const { load_ms: begins = null, load_ended_ms: ends = null, foreseen } = block;
+  const { load_ms: begins = null, load_ended_ms: ends = null, pool_forecast } = block;
   const option = useMemo(
     () =>
       processes(found.data ?? [], [
@@ -26,10 +26,13 @@ export function Load({ run, block }: { run: Schemas["RunDetail"]; block: Schemas
       <FactList
         spread
         facts={[
-          ...(foreseen
+          ...(pool_forecast
             ? ([
-                ["Predicted maximum of maps", count(foreseen.most_maps)],
-                ["vm.max_map_count", foreseen.limit === null ? "unknown" : count(foreseen.limit)],
+                ["Predicted maximum of maps", count(pool_forecast.max_maps)],
+                [
+                  "vm.max_map_count",
+                  pool_forecast.limit === null ? "unknown" : count(pool_forecast.limit),
+                ],
               ] as [string, string][])
             : []),
           ...(block.qemu_ended ? ([["QEMU ended", block.qemu_ended]] as [string, string][]) : []),

@@ -19,11 +19,11 @@ export function Virsh({ virsh }: { virsh: Schemas["VirshView"] }) {
       >
         {virsh.command}
       </ClipboardCopy>
-      {virsh.unsaid.length > 0 && (
+      {virsh.not_expressed.length > 0 && (
         <>
           <p>Not supported by virsh</p>
           <List>
-            {virsh.unsaid.map((each) => (
+            {virsh.not_expressed.map((each) => (
               <ListItem key={each.tunable}>
                 <TunableName name={each.tunable} /> {each.wanted.text}: {each.reason}
               </ListItem>

@@ -66,7 +66,7 @@ class ClockedService(Service):
 
 
 @dataclass
-class Ground:
+class FaultTestbed:
     """A lab with hosts a and b, and the services that drive them.
 
     :param live: of the first service.
@@ -113,7 +113,7 @@ class Ground:
 
 
 @contextmanager
-def ground(kind: Kind, folder: Path, number: int) -> Iterator[Ground]:
+def testbed(kind: Kind, folder: Path, number: int) -> Iterator[FaultTestbed]:
     """A lab with addresses 10.*number*.0.0/24, and services on databases of their own."""
     token = secrets.token_hex(2)
     settings = lab.LabSettings(
@@ -137,8 +137,8 @@ def ground(kind: Kind, folder: Path, number: int) -> Iterator[Ground]:
         yield made
 
 
-def _services(kind: Kind, folder: Path, stack: ExitStack) -> Ground:
-    """The ground without its lab."""
+def _services(kind: Kind, folder: Path, stack: ExitStack) -> FaultTestbed:
+    """The testbed without its lab."""
     nothing: Live = None  # type: ignore[assignment] # set once the lab is up
     server = None
     services: list[Service]
@@ -148,12 +148,12 @@ def _services(kind: Kind, folder: Path, stack: ExitStack) -> Ground:
             subprocess.run([*command, str(folder)], check=True, timeout=10)
             stack.callback(subprocess.run, ["umount", "-l", str(folder)], check=True, timeout=10)
         services = [ClockedService(folder)]
-        return Ground(kind, nothing, services, f"sqlite:///{folder}/vmtune.db", folder)
+        return FaultTestbed(kind, nothing, services, f"sqlite:///{folder}/vmtune.db", folder)
     server = stack.enter_context(postgres_server())
     url = stack.enter_context(new_database(server.url))
     names = ("one", "two") if kind is Kind.TWO else ("one",)
     services = [SharingService(folder / name, name, url) for name in names]
-    return Ground(kind, nothing, services, url, folder, server)
+    return FaultTestbed(kind, nothing, services, url, folder, server)
 
 
 def qemu_pid(live: Live, which: str, vm: lab.LabVm) -> int | None:

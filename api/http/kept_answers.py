@@ -1,0 +1,196 @@
+"""Answers that are kept, as bytes, for as long as what they show has not changed.
+
+A route says how long at most: ``dependencies=[READ, STORED]`` where all that it shows is in the
+database, ``LIVE`` where it asks hosts. Before a kept answer is given again, the caller is
+authenticated as ever, and nothing may have been written to the database since the answer was begun
+(:class:`~vmtune.services.freshness.Freshness`). Callers that are restricted to some hosts or VMs
+are never answered from here: what they may see can depend on where a VM is at that moment.
+
+Kept answers have an ETag; a request that names it is answered 304.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+
+from fastapi import Depends
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vmtune.api.wiring.deps import Container
+from vmtune.model.access.scopes import Identity
+
+_MAX_BYTES = 32 << 20
+_MAX_ANSWER_BYTES = 1 << 20
+_IF_NONE_MATCH = b"if-none-match"
+_OF_THE_BODY = frozenset({b"content-length", b"content-type"})
+
+
+class Keeps:
+    """Says that a route's answer may be given again.
+
+    :param max_age_s: for how long at most, if nothing is written meanwhile.
+    """
+
+    def __init__(self, max_age_s: float) -> None:
+        self.max_age_s = max_age_s
+
+    async def __call__(self) -> None:
+        """Nothing: the middleware looks at it."""
+
+
+STORED = Depends(Keeps(1.0))
+LIVE = Depends(Keeps(0.2))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer.
+
+    :param begun_at: the loop's time; *mark* the database's then.
+    """
+
+    begun_at: float
+    max_age_s: float
+    mark: Hashable
+    route: object
+    start: Message
+    body: bytes
+    etag: bytes
+
+
+class KeptAnswers:
+    """Gives kept answers, and keeps those of routes that say so.
+
+    :param max_bytes: of all bodies together; the ones used longest ago go first.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int = _MAX_BYTES) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        who: Identity = scope["state"]["identity"]
+        container: Container | None = scope["app"].state.container
+        if container is None or not who.rights.reach.is_everything:
+            await self._app(scope, receive, send)
+            return
+        key = (who.rights, scope["path"], scope["query_string"])
+        now = asyncio.get_running_loop().time()
+        kept = self._answers.get(key)
+        mark = await container.freshness.mark()
+        if kept is not None:
+            if kept.mark == mark and now - kept.begun_at < kept.max_age_s:
+                self._answers.move_to_end(key)
+                scope["route"] = kept.route
+                await _give(kept, scope, send)
+                return
+            self._forget(key)
+        await self._app(scope, receive, _Capture(self, key, now, mark, scope, send).send)
+
+    def keep(self, key: Hashable, answer: Answer) -> None:
+        """Give this answer to equal requests."""
+        self._forget(key)
+        if answer.mark is None or len(answer.body) > _MAX_ANSWER_BYTES:
+            return
+        self._answers[key] = answer
+        self._bytes += len(answer.body)
+        while self._bytes > self._max_bytes:
+            self._forget(next(iter(self._answers)))
+
+    def _forget(self, key: Hashable) -> None:
+        known = self._answers.pop(key, None)
+        if known is not None:
+            self._bytes -= len(known.body)
+
+
+class _Capture:
+    """Passes an answer on, and keeps it if its route says so."""
+
+    def __init__(
+        self,
+        kept: KeptAnswers,
+        key: Hashable,
+        begun_at: float,
+        mark: Hashable | None,
+        scope: Scope,
+        send: Send,
+    ) -> None:
+        self._kept = kept
+        self._key = key
+        self._begun_at = begun_at
+        self._mark = mark
+        self._scope = scope
+        self._send = send
+        self._start: Message | None = None
+        self._max_age_s = 0.0
+        self._body = b""
+
+    async def send(self, message: Message) -> None:
+        """What the application sends."""
+        if message["type"] == "http.response.start":
+            age_s: float | None = getattr(self._scope.get("route"), "kept_for_s", None)
+            if message["status"] != 200 or age_s is None or _has_etag(message):
+                await self._send(message)
+            else:
+                self._start, self._max_age_s = message, age_s
+            return
+        if self._start is None:
+            await self._send(message)
+            return
+        self._body += message.get("body", b"")
+        if message.get("more_body", False):
+            return
+        route = self._scope["route"]
+        etag = b'"%s"' % hashlib.blake2b(self._body, digest_size=12).hexdigest().encode()
+        headers = [*self._start["headers"], (b"etag", etag)]
+        start = {**self._start, "headers": headers}
+        answer = Answer(self._begun_at, self._max_age_s, self._mark, route, start, self._body, etag)
+        self._kept.keep(self._key, answer)
+        await _give(answer, self._scope, self._send)
+
+
+async def _give(answer: Answer, scope: Scope, send: Send) -> None:
+    if _knows(scope, answer.etag):
+        headers = [each for each in answer.start["headers"] if each[0] not in _OF_THE_BODY]
+        await send({"type": "http.response.start", "status": 304, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    await send(answer.start)
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+def _knows(scope: Scope, etag: bytes) -> bool:
+    """Whether the request names the answer's ETag."""
+    named = [value for name, value in scope["headers"] if name == _IF_NONE_MATCH]
+    return any(
+        each.strip().removeprefix(b"W/") in (etag, b"*")
+        for value in named
+        for each in value.split(b",")
+    )
+
+
+def _has_etag(start: Message) -> bool:
+    return any(name == b"etag" for name, _ in start["headers"])
+
+
+def kept_for_s(route: APIRoute) -> float | None:
+    """For how long a route's answers may be given again; None for not at all."""
+    return next(_said([route.dependant]), None)
+
+
+def _said(dependants: Iterable[Dependant]) -> Iterator[float]:
+    for dependant in dependants:
+        if isinstance(dependant.call, Keeps):
+            yield dependant.call.max_age_s
+        yield from _said(dependant.dependencies)

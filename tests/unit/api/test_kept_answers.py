@@ -1,0 +1,176 @@
+"""Answers are given again, byte for byte, until what they show has changed; never to whom they are
+not for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.api import PREFIX, Api, admin_token, running_api
+from tests.support.fakes import VM
+from vmtune.api.http.kept_answers import Answer, KeptAnswers
+from vmtune.api.main import create_app
+from vmtune.model.host.inventory import Host
+from vmtune.services.queries import Queries
+from vmtune.storage import Store
+
+TCP = "http://localhost:8470"
+
+
+@pytest.fixture
+async def tcp(tmp_path: Path) -> AsyncIterator[Api]:
+    async with running_api(tmp_path, base_url=TCP) as api:
+        yield api
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lists that were computed, in their order."""
+    done: list[str] = []
+
+    def counting(name: str) -> None:
+        method: Callable[..., Any] = getattr(Queries, name)  # any: their own
+
+        async def counted(*given: Any, **named: Any) -> Any:
+            done.append(name)
+            return await method(*given, **named)
+
+        monkeypatch.setattr(Queries, name, counted)
+
+    for name in ("hosts", "vms", "migrations"):
+        counting(name)
+    return done
+
+
+async def rests(api: Api) -> None:
+    """Wait until the service writes nothing of itself, as it does when it has just begun."""
+    mark, since = await api.container.freshness.mark(), 0
+    while since < 5:
+        await asyncio.sleep(0.05)
+        now = await api.container.freshness.mark()
+        mark, since = now, since + 1 if now == mark else 0
+
+
+async def test_equal_reads_are_computed_once(api: Api, computed: list[str]) -> None:
+    await rests(api)
+    first = await api.send("GET", "/migrations")
+    again = await api.send("GET", "/migrations")
+    assert computed == ["migrations"]
+    assert again.content == first.content
+    same = ("content-type", "etag", "cache-control", "x-content-type-options")
+    assert [again.headers[name] for name in same] == [first.headers[name] for name in same]
+    assert again.headers["x-request-id"] != first.headers["x-request-id"]
+
+
+async def test_other_reads_are_computed(api: Api, computed: list[str]) -> None:
+    await api.get("/migrations?limit=1")
+    await api.get("/migrations?limit=2")
+    assert computed == ["migrations"] * 2
+    assert (await api.send("HEAD", "/migrations")).status_code == 405
+
+
+async def test_an_own_change_is_seen_at_once(api: Api) -> None:
+    await api.post("/profiles", {"name": "p", "values": {}})
+    assert len((await api.get("/hosts"))["items"]) == 2
+    await api.container.hosts.add("c", "qmp+unix:///fake/c")
+    assert len((await api.get("/hosts"))["items"]) == 3
+    assert (await api.get(f"/vms/{VM}/explain"))["winner"] is None
+    await api.post("/assignments", {"target": "default", "key": "", "profile": "p"})
+    assert (await api.get(f"/vms/{VM}/explain"))["winner"]["profile"] == "p"
+
+
+async def test_a_change_by_another_process_is_seen_at_once(api: Api) -> None:
+    assert len((await api.get("/hosts"))["items"]) == 2
+    with Store.open(api.container.settings.database_url) as other:
+        other.hosts.add(Host("c", "qmp+unix:///fake/c", "", "", datetime.now(UTC)))
+    assert len((await api.get("/hosts"))["items"]) == 3
+
+
+async def test_what_hosts_say_is_given_again_for_a_moment_alone(
+    api: Api, computed: list[str]
+) -> None:
+    await api.get("/vms")  # which stores that they were seen
+    await rests(api)
+    computed.clear()
+    await api.get("/vms")
+    await api.get("/vms")
+    assert computed == ["vms"]
+    await asyncio.sleep(0.25)
+    await api.get("/vms")
+    assert computed == ["vms"] * 2
+
+
+async def test_an_unchanged_answer_is_304(api: Api) -> None:
+    first = await api.send("GET", "/hosts")
+    etag = first.headers["etag"]
+    for named in (etag, f'"other", W/{etag}', "*"):
+        same = await api.send("GET", "/hosts", if_none_match=named)
+        assert (same.status_code, same.content, same.headers["etag"]) == (304, b"", etag)
+    assert (await api.send("GET", "/hosts", if_none_match='"other"')).status_code == 200
+    await api.container.hosts.add("c", "qmp+unix:///fake/c")
+    changed = await api.send("GET", "/hosts", if_none_match=etag)
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != etag
+    # Also where nothing is kept, but the content has come to be the same again.
+    await api.container.hosts.remove("c")
+    assert (await api.send("GET", "/hosts", if_none_match=etag)).status_code == 304
+
+
+async def test_restricted_callers_get_their_own(api: Api, computed: list[str]) -> None:
+    container = api.container
+    mine = {"Authorization": f"Bearer {await admin_token(container, hosts=['b'])}"}
+    await api.get("/hosts")
+    assert [host["name"] for host in (await api.get("/hosts"))["items"]] == ["a", "b"]
+    seen = [(await api.send("GET", "/hosts", **mine)) for _ in range(2)]
+    assert [[host["name"] for host in each.json()["items"]] for each in seen] == [["b"]] * 2
+    assert computed == ["hosts"] * 3  # nothing is kept for them
+    assert all("etag" not in each.headers for each in seen)
+
+
+async def test_who_may_not_read_gets_nothing_that_is_kept(api: Api) -> None:
+    metrics = {"Authorization": f"Bearer {await admin_token(api.container, scopes=['metrics'])}"}
+    await api.get("/hosts")
+    assert (await api.send("GET", "/hosts", **metrics)).status_code == 403
+    etag = (await api.send("GET", "/hosts")).headers["etag"]
+    refused = await api.send("GET", "/hosts", if_none_match=etag, **metrics)
+    assert refused.status_code == 403
+
+
+async def test_a_revoked_token_is_refused_at_once(tcp: Api) -> None:
+    made = await tcp.post("/tokens", {"name": "t", "scopes": ["read"]})
+    header = {"Authorization": f"Bearer {made['token']}"}
+    assert (await tcp.send("GET", "/hosts", **header)).status_code == 200
+    assert (await tcp.send("GET", "/hosts", **header)).status_code == 200
+    await tcp.ask("DELETE", f"/tokens/{made['id']}", expect=204)
+    assert (await tcp.send("GET", "/hosts", **header)).status_code == 401
+    nobody = await tcp.client.get(f"{TCP}{PREFIX}/hosts", headers={"Authorization": ""})
+    assert nobody.status_code == 401
+
+
+async def test_problems_are_not_kept(api: Api) -> None:
+    path = "/migrations/7d1e0000-0000-4000-8000-000000000000"
+    first, again = [await api.send("GET", path) for _ in range(2)]
+    assert first.status_code == again.status_code == 404
+    assert first.json()["instance"] != again.json()["instance"]
+    assert "etag" not in first.headers
+
+
+async def test_what_is_kept_is_bounded(api: Api) -> None:
+    answers = KeptAnswers(create_app(api.container.settings), max_bytes=1000)
+
+    def answer(size: int) -> Answer:
+        return Answer(0.0, 1.0, 1, None, {}, b"x" * size, b"")
+
+    for number in range(20):
+        answers.keep(number, answer(300))
+    assert answers._bytes == 900
+    assert list(answers._answers) == [17, 18, 19]
+    answers.keep(19, answer(100))
+    assert answers._bytes == 700
+    answers.keep("large", answer(2 << 20))
+    assert "large" not in answers._answers

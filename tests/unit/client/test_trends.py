@@ -1,0 +1,73 @@
+"""``vmtune bench history``, ``changes``, ``triage`` and ``schedule``."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from tests.support.api import Api
+from tests.support.measured import PLACE, noisy, put
+from tests.unit.client.conftest import Vmtune
+from vmtune.storage import Store
+
+
+def fill(real: Api) -> None:
+    newer = {**PLACE, "qemu": {"version": "10.1.0"}}
+    with Store.open(real.container.settings.database_url) as store:
+        put(store, "old", noisy(1000, 20, 1))
+        put(store, "new", noisy(1500, 20, 2), environment=newer, fingerprint="there", after=60)
+
+
+def test_changes_are_listed_and_triaged(real: Api, vmtune: Vmtune) -> None:
+    fill(real)
+    assert "no changes" in vmtune("bench", "changes").out
+    listed = vmtune("bench", "changes", "--look")
+    assert listed.code == 0, listed.err
+    assert "times what it was" in listed.out
+    (found,) = vmtune("bench", "changes", "--json").document["items"]
+    triaged = vmtune("bench", "triage", found["id"][:8], "to-fix", "--note", "bug 7")
+    assert triaged.code == 0, triaged.err
+    assert "to fix" in triaged.out
+    assert "no changes" in vmtune("bench", "changes").out
+    assert "bug 7" in vmtune("bench", "changes", "--all").out
+    history = vmtune("bench", "history", "q/busy").out
+    assert "to fix: bug 7" in history
+    assert "qemu.version: 10.0.2 before, 10.1.0 since" in history
+    missing = vmtune("bench", "triage", "ffff", "known")
+    assert missing.code == 1
+    assert "bench changes" in missing.err
+
+
+def test_a_history_is_written_for_otava(real: Api, vmtune: Vmtune, tmp_path: Path) -> None:
+    fill(real)
+    folder = tmp_path / "otava"
+    written = vmtune("bench", "history", "q/busy", "--csv", str(folder), "--json")
+    assert written.code == 0, written.err
+    *files, config = written.document["files"]
+    tests = json.loads(Path(config).read_text())["tests"]
+    ((name, test),) = tests.items()
+    assert [test["file"]] == files
+    assert test["metrics"] == {"total_time_ms": {"scale": 1, "direction": -1}}
+    assert name.startswith("q-busy-total_time_ms-")
+    with Path(files[0]).open() as lines:
+        assert len(list(csv.DictReader(lines))) == 40
+
+
+def test_campaigns_are_scheduled(vmtune: Vmtune, real: Api, tmp_path: Path) -> None:
+    file = tmp_path / "nightly.toml"
+    text = 'name = "nightly"\nscenario = "plain/1gbs.quick"\nblocks = 1\n'
+    arms = '[[arms]]\nname = "a"\n[[arms]]\nname = "b"\n'
+    file.write_text(text + arms)
+    without = vmtune("bench", "schedule", "add", str(file))
+    assert without.code == 1
+    assert 'every = "1 day"' in without.err
+    file.write_text('every = "1 day"\n' + text + arms)
+    added = vmtune("bench", "schedule", "add", str(file))
+    assert added.code == 0, added.err
+    assert "nightly: every 1 day" in added.out
+    assert "nightly" in vmtune("bench", "schedule", "list").out
+    assert vmtune("bench", "schedule", "list", "--json").document["items"][0]["every_s"] == 86_400
+    assert "removed" in vmtune("bench", "schedule", "remove", "nightly").out
+    assert "no schedules" in vmtune("bench", "schedule", "list").out
+    assert vmtune("bench", "schedule", "remove", "nightly").code == 1

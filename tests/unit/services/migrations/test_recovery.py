@@ -1,0 +1,142 @@
+"""Post-copy that is paused and recovered: fake QEMUs, the real services around them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fakes import VM
+from tests.support.world import World, world
+from vmtune.errors import CommandRefused, InvalidInput, TooLate
+from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
+
+MANUAL = {"postcopy": True, "postcopy_recovery": "manual"}
+
+
+@pytest.fixture
+async def it(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path, paced=True) as made:
+        yield made
+
+
+async def reaches(it: World, record: Migration, state: MigrationState) -> Migration:
+    await it.until(lambda: it.store.migrations.get(record.id).state is state)
+    return it.store.migrations.get(record.id)
+
+
+async def broken(it: World, **values: Any) -> Migration:
+    """A migration that is paused in post-copy."""
+    await it.profile(**values)
+    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
+    record = await it.migrations.start(VM, "b", "p")
+    await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.STARTING)
+    await it.until(lambda: bool(it.source.outgoing.uri))
+    it.source.step()
+    await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.ACTIVE)
+    it.source.answer("migrate-start-postcopy", {})
+    it.source.break_postcopy()
+    return await reaches(it, record, MigrationState.POSTCOPY_PAUSED)
+
+
+def steps(it: World, record: Migration) -> list[tuple[str, str, StepEffect]]:
+    known = it.store.migrations.get(record.id).step_records
+    return [(step.action, step.reason, step.effect) for step in known]
+
+
+async def test_a_user_recovers_it_and_the_record_tells_the_story(it: World) -> None:
+    record = await broken(it, **MANUAL)
+    (problem,) = record.problems
+    assert problem.code == "postcopy_paused"
+    assert f"vmtune migration recover {record.id}" in problem.remedy
+    it.source.path_is_cut = True
+    with pytest.raises(CommandRefused, match="Connection refused"):
+        await it.migrations.recover(record.id)
+    assert it.store.migrations.get(record.id).state is MigrationState.POSTCOPY_PAUSED
+    it.source.path_is_cut = False
+    await it.migrations.recover(record.id, "192.0.2.7")
+    await reaches(it, record, MigrationState.ACTIVE)
+    it.source.step()
+    done = await it.ended(record)
+    assert done.state is MigrationState.COMPLETED
+    (problem,) = done.problems
+    assert (problem.code, problem.remedy) == ("postcopy_resumed", "")
+    by_user = "requested by a user"
+    assert steps(it, record) == [
+        ("recover post-copy", by_user, StepEffect.REFUSED),
+        ("recover post-copy over 192.0.2.7", by_user, StepEffect.DONE),
+    ]
+
+
+async def test_it_is_recovered_by_itself_once_the_path_is_back(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vmtune.engine.recovery._FIRST_WAIT_S", 0.01)
+    it.source.path_is_cut = True
+    record = await broken(it, postcopy=True)
+    await it.until(lambda: len(steps(it, record)) >= 2)
+    it.source.path_is_cut = False
+    await reaches(it, record, MigrationState.ACTIVE)
+    it.source.step()
+    assert (await it.ended(record)).state is MigrationState.COMPLETED
+    *refused, last = steps(it, record)
+    assert {effect for _, _, effect in refused} == {StepEffect.REFUSED}
+    assert last == ("recover post-copy", "postcopy_recovery is auto", StepEffect.DONE)
+
+
+async def test_it_is_given_up_after_the_attempts_and_can_be_recovered_by_hand(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vmtune.engine.recovery._FIRST_WAIT_S", 0.01)
+    it.source.path_is_cut = True
+    record = await broken(it, postcopy=True, postcopy_recovery_attempts=2)
+
+    def codes() -> list[str]:
+        return [problem.code for problem in it.store.migrations.get(record.id).problems]
+
+    await it.until(lambda: "postcopy_not_recovered" in codes())
+    assert len(steps(it, record)) == 2
+    assert it.store.migrations.get(record.id).state is MigrationState.POSTCOPY_PAUSED
+    it.source.path_is_cut = False
+    await it.migrations.recover(record.id)
+    it.source.step()
+    assert (await it.ended(record)).state is MigrationState.COMPLETED
+    assert codes() == ["postcopy_resumed"]
+
+
+async def test_by_hand_means_that_nothing_is_tried(it: World) -> None:
+    record = await broken(it, **MANUAL)
+    before = len(it.waiting.commands)
+    await reaches(it, record, MigrationState.POSTCOPY_PAUSED)
+    sent = {command for command, _ in it.waiting.commands[before:]}
+    assert not sent & {"migrate-recover", "migrate-pause"}
+    assert steps(it, record) == []
+    await it.migrations.recover(record.id)
+    it.source.step()
+    await it.ended(record)
+
+
+async def test_what_is_not_paused_is_not_recovered(it: World) -> None:
+    record = await broken(it, **MANUAL)
+    with pytest.raises(InvalidInput) as caught:
+        await it.migrations.recover(record.id, "1.2.3.4 -x")
+    assert caught.value.problems[0].field == "address"
+    await it.migrations.recover(record.id)
+    with pytest.raises(TooLate, match="not paused"):
+        await it.migrations.recover(record.id)
+    assert len(steps(it, record)) == 1
+    it.source.step()
+    await it.ended(record)
+
+
+async def test_a_paused_one_is_not_aborted(it: World) -> None:
+    record = await broken(it, **MANUAL)
+    with pytest.raises(TooLate, match="part of its memory"):
+        await it.migrations.abort(record.id)
+    await it.migrations.recover(record.id)
+    it.source.step()
+    await it.ended(record)

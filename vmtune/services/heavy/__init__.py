@@ -1,0 +1,1 @@
+"""Work that takes long, in processes of their own."""

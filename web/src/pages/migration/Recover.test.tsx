@@ -1,0 +1,42 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, expect, test, vi } from "vitest";
+import { recoverMigration } from "../../api/actions";
+import type { Schemas } from "../../api/client";
+import { rendered } from "../../test/rendered";
+import { Recover } from "./Recover";
+
+vi.mock("../../api/actions", () => ({ recoverMigration: vi.fn() }));
+const RECORD = {
+  id: "m1",
+  source: "a",
+  destination: "b",
+  problems: [],
+} as unknown as Schemas["MigrationView"];
+
+beforeEach(() => vi.mocked(recoverMigration).mockReset());
+
+test("it says which host holds what, and recovers over the address that is given", async () => {
+  vi.mocked(recoverMigration).mockResolvedValue(RECORD);
+  rendered(<Recover record={RECORD} />);
+  expect(screen.getByText(/runs on b, and part of its memory is still on a/)).toBeVisible();
+  await userEvent.click(screen.getByRole("button", { name: "Recover" }));
+  await userEvent.type(screen.getByLabelText("Address of b"), " 192.0.2.7 ");
+  const buttons = screen.getAllByRole("button", { name: "Recover" });
+  await userEvent.click(buttons.at(-1) as HTMLElement);
+  expect(recoverMigration).toHaveBeenCalledExactlyOnceWith("m1", "192.0.2.7");
+});
+
+test("it says why, where QEMU has said so", () => {
+  const message = "post-copy is paused (lost): the guest runs on b";
+  const problems = [{ field: "vm", code: "postcopy_paused", message, remedy: "recover it" }];
+  rendered(<Recover record={{ ...RECORD, problems }} />);
+  expect(screen.getByText(/is paused \(lost\): the guest runs on b/)).toBeVisible();
+});
+
+test("nothing is tried before it is confirmed", async () => {
+  rendered(<Recover record={RECORD} />);
+  await userEvent.click(screen.getByRole("button", { name: "Recover" }));
+  await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
+  expect(recoverMigration).not.toHaveBeenCalled();
+});
