@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from vmtune.engine.controllers import Controllers
+from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepRecord
@@ -26,8 +27,13 @@ class Notes(Protocol):
     async def step(self, step: StepRecord, undo: Sequence[Change]) -> None:
         """Record a step; see :data:`vmtune.engine.context.NoteStep`."""
 
-    async def sampled(self, snapshot: Snapshot, controllers: Controllers) -> None:
-        """Called with each snapshot, before the session acts on it."""
+    async def sampled(
+        self, snapshot: Snapshot, controllers: Controllers, outlook: Outlook | None
+    ) -> None:
+        """Called with each snapshot, before the session acts on it.
+
+        :param outlook: what is expected of the migration; None where nobody asked.
+        """
 
     async def flush(self, controllers: Controllers) -> None:
         """Store samples and rounds that are not stored yet."""

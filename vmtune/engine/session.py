@@ -23,6 +23,7 @@ from vmtune.engine import postcopy
 from vmtune.engine.context import Clock, Monotonic
 from vmtune.engine.controllers import Controllers, Past
 from vmtune.engine.end_state import Evidence, is_lost
+from vmtune.engine.expectation import Expectation
 from vmtune.engine.finalize import CarryOver, finalize
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.read_back import read_running
@@ -37,6 +38,7 @@ from vmtune.errors import (
     TooLate,
     VmtuneError,
 )
+from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepEffect
@@ -114,6 +116,8 @@ class MigrationSession:
 
     :param tunables: packs included.
     :param sample_hz: how often the source is asked while the migration runs.
+    :param forecasts: whether to tell what is expected of the migration; it reads some settings of
+        QEMU every few seconds.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class MigrationSession:
         sample_hz: float,
         origin: Origin | None = None,
         clock: Clock | None = None,
+        forecasts: bool = True,
     ) -> None:
         self.hosts = hosts
         self.notes = notes
@@ -133,6 +138,8 @@ class MigrationSession:
         self.controllers: Controllers | None = None
         self._origin = origin or Started()
         self._clock = clock or Monotonic()
+        self._forecasts = forecasts
+        self._expectation: Expectation | None = None
         self._sample_hz = sample_hz
         self._started = self._clock.now()
         self._read_back = False
@@ -195,6 +202,7 @@ class MigrationSession:
             note_step=self.notes.step,
             unpaused=reaper is not None and await self._full_rings_kill(),
         )
+        self._expectation = Expectation(record.vm, self._clock) if self._forecasts else None
         if record.state not in (MigrationState.QUEUED, MigrationState.PREPARING):
             controllers.migration_starts(self._started)
         async with controllers:
@@ -318,7 +326,7 @@ class MigrationSession:
 
     async def _on_snapshot(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        await self.notes.sampled(snapshot, self._controllers)
+        await self.notes.sampled(snapshot, self._controllers, await self._expected(snapshot))
         await self._on_postcopy(snapshot)
         if snapshot.status.running:
             await self._on_running(snapshot)
@@ -330,6 +338,11 @@ class MigrationSession:
             await self._on_cancelling()
         if snapshot.sample is not None:
             await self._controllers.on_sample(snapshot.sample)
+
+    async def _expected(self, snapshot: Snapshot) -> Outlook | None:
+        if self._expectation is None:
+            return None
+        return await self._expectation.after(snapshot, await self.hosts.source())
 
     async def _on_running(self, snapshot: Snapshot) -> None:
         """At QEMU's first sign, and again once it is active: read back. With libvirt, a short

@@ -21,6 +21,7 @@ from vmtune.engine.finalize import resume_if_paused
 from vmtune.engine.read_back import close_outcomes, read_on_arrival
 from vmtune.engine.session import MigrationSession
 from vmtune.errors import CommandRefused, NotFound, TooLate, VmtuneError
+from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver, MigrationHandle
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepRecord
@@ -104,7 +105,10 @@ class MeasuredMigration:
 
         :raise VmtuneError: it could not be started.
         """
-        session = MigrationSession(_StageHosts(self._stage, plan), self._notes, BUILT_IN, self._hz)
+        # What reads settings while the guest is measured would be measured, too.
+        session = MigrationSession(
+            _StageHosts(self._stage, plan), self._notes, BUILT_IN, self._hz, forecasts=False
+        )
         await session.prepare(plan)
         try:
             async with self._counting(), session.controlled():
@@ -250,7 +254,9 @@ class _RunNotes:
     async def flush(self, controllers: Controllers) -> None:
         """Nothing: the recorder takes all of it at the end."""
 
-    async def sampled(self, snapshot: Snapshot, controllers: Controllers) -> None:
+    async def sampled(
+        self, snapshot: Snapshot, controllers: Controllers, outlook: Outlook | None
+    ) -> None:
         if snapshot.final:
             self._recorder.migration_ends()
         if snapshot.sample is not None:

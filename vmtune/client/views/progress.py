@@ -15,6 +15,7 @@ import click
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
 from vmtune.client.views.controllers import progress_part
+from vmtune.client.views.outlook import expected
 from vmtune.client.views.render import milliseconds, rate, size
 from vmtune.model.migration.record import progress as never_back
 
@@ -33,15 +34,21 @@ def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
     limit = "" if downtime_limit_ms is None else f" (limit {milliseconds(downtime_limit_ms)})"
     throttle = data.get("throttle_percent")
     parts = [
+        expected(data),
         f"iteration {data.get('iteration', 0)}",
         f"{size(data.get('remaining_bytes'))} left",
-        f"dirty rate {rate(data.get('dirty_bytes_per_s'))}",
+        f"dirty rate {_dirty_rate(data)}",
         f"throughput {rate(data.get('throughput_bytes_per_s'))}",
         f"throttle {throttle} %" if throttle else "",
         f"downtime {downtime}{limit}" if downtime != "-" else "",
         progress_part(data),
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _dirty_rate(data: Document) -> str:
+    known = data.get("dirty_bytes_per_s")
+    return "not known yet" if known is None else rate(known)
 
 
 class Progression:

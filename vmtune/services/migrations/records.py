@@ -10,8 +10,9 @@ from uuid import UUID
 import structlog
 
 from vmtune.engine.controllers import Controllers
-from vmtune.engine.watch import fraction
 from vmtune.errors import SetupError
+from vmtune.forecast.bar import time_share
+from vmtune.forecast.outlook import Outlook
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.controller_record import ReaperRound, StepEffect, StepRecord
 from vmtune.model.migration.record import Migration, MigrationFields, Sample, Snapshot
@@ -107,7 +108,9 @@ class DurableNotes:
         """Record a step."""
         await self._records.step(self._id, step, undo)
 
-    async def sampled(self, snapshot: Snapshot, controllers: Controllers) -> None:
+    async def sampled(
+        self, snapshot: Snapshot, controllers: Controllers, outlook: Outlook | None
+    ) -> None:
         """Buffer the sample, store several at a time, and publish the progress."""
         sample = snapshot.sample
         if sample is None:
@@ -115,8 +118,10 @@ class DurableNotes:
         self._samples.append(sample)
         if len(self._samples) >= self._store_at:
             await self.flush(controllers)
-        self.share = max(self.share, min(fraction(sample), 0.99))
-        shown = progress_data(sample, self.share) | _reaper_progress(controllers.latest_round)
+        if outlook is not None:
+            self.share = time_share(sample.at_ms, outlook, self.share)
+        shown = progress_data(sample, self.share, outlook)
+        shown |= _reaper_progress(controllers.latest_round)
         self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
 
     async def flush(self, controllers: Controllers) -> None:
@@ -149,8 +154,12 @@ class DurableNotes:
             await asyncio.to_thread(migrations.add_rounds, self._id, done, report)
 
 
-def progress_data(sample: Sample, share: float) -> dict[str, object]:
-    """What a progress bar shows: the share done (0 to 1, never going back) and the rates."""
+def progress_data(
+    sample: Sample, share: float, outlook: Outlook | None = None
+) -> dict[str, object]:
+    """What a progress bar shows: the share done (0 to 1, never going back), the rates, and what is
+    expected. A rate is None while QEMU has not measured it."""
+    dirty_known = sample.iteration > 1 or sample.dirty_pages_per_s > 0
     return {
         "share": round(share, 4),
         "at_ms": sample.at_ms,
@@ -159,10 +168,37 @@ def progress_data(sample: Sample, share: float) -> dict[str, object]:
         "transferred_bytes": sample.transferred_bytes,
         "remaining_bytes": sample.remaining_bytes,
         "total_bytes": sample.total_bytes,
-        "dirty_bytes_per_s": sample.dirty_pages_per_s * sample.page_size_bytes,
+        "dirty_bytes_per_s": (
+            sample.dirty_pages_per_s * sample.page_size_bytes if dirty_known else None
+        ),
         "throughput_bytes_per_s": sample.throughput_bytes_per_s,
         "throttle_percent": sample.throttle_percent,
         "expected_downtime_ms": sample.expected_downtime_ms,
+        "outlook": None if outlook is None else _outlook_data(outlook),
+    }
+
+
+def _outlook_data(outlook: Outlook) -> dict[str, object]:
+    """What is expected, in whole milliseconds and bytes a second."""
+
+    def whole(value: float | None) -> int | None:
+        return None if value is None else round(value)
+
+    needs = outlook.needs
+    return {
+        "ends": outlook.ends,
+        "left_ms": whole(outlook.left_ms),
+        "least_left_ms": whole(outlook.least_left_ms),
+        "most_left_ms": whole(outlook.most_left_ms),
+        "silence_ms": whole(outlook.silence_ms),
+        "pass_left_ms": whole(outlook.pass_left_ms),
+        "needs": None
+        if needs is None
+        else {
+            "downtime_limit_ms": whole(needs.downtime_limit_ms),
+            "throughput_bytes_per_s": whole(needs.throughput_bytes_per_s),
+            "throttle_percent": whole(needs.throttle_percent),
+        },
     }
 
 

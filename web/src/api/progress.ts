@@ -9,12 +9,33 @@ export interface Progress {
   transferred_bytes: number;
   remaining_bytes: number;
   total_bytes: number;
-  dirty_bytes_per_s: number;
+  /** Null until QEMU has measured it. */
+  dirty_bytes_per_s: number | null;
   throughput_bytes_per_s: number;
   throttle_percent: number;
   expected_downtime_ms: number | null;
+  /** What is expected of it; null where nobody asked. */
+  outlook: Outlook | null;
   /** Where the dirty-ring reaper runs. */
   reaper?: { interval_ms: number; fullest: number };
+}
+
+export interface Outlook {
+  /** Whether it ends by itself; null while that is not known. */
+  ends: boolean | null;
+  /** Until the guest runs on the destination, and the bounds of nine in ten. */
+  left_ms: number | null;
+  least_left_ms: number | null;
+  most_left_ms: number | null;
+  silence_ms: number | null;
+  /** Until the present pass has been sent. */
+  pass_left_ms: number | null;
+  /** Each alone would let it end. */
+  needs: {
+    downtime_limit_ms: number | null;
+    throughput_bytes_per_s: number | null;
+    throttle_percent: number | null;
+  } | null;
 }
 
 /** The progress that *event* carries; null where it is a stored change. */

@@ -2,6 +2,7 @@ import { Progress as Bar, ProgressMeasureLocation } from "@patternfly/react-core
 import { Link } from "react-router";
 import type { Progress } from "../api/progress";
 import { bytes, duration, percent, rate } from "./format";
+import { expected } from "./outlook";
 
 /**
  * One line of a running migration. Its height never changes, so that nothing jumps.
@@ -17,12 +18,16 @@ export function MigrationProgress({
   title: string;
   progress: Progress | undefined;
 }) {
+  const end = progress ? expected(progress) : null;
   const told = progress
     ? [
+        ...(end === null ? [] : [end]),
         `iteration ${progress.iteration}`,
         `${bytes(progress.remaining_bytes)} left`,
         `sends ${rate(progress.throughput_bytes_per_s)}`,
-        `dirties ${rate(progress.dirty_bytes_per_s)}`,
+        progress.dirty_bytes_per_s === null
+          ? "dirty rate not known yet"
+          : `dirties ${rate(progress.dirty_bytes_per_s)}`,
         ...(progress.throttle_percent ? [`throttle ${percent(progress.throttle_percent)}`] : []),
         ...(progress.expected_downtime_ms === null
           ? []

@@ -106,6 +106,7 @@ export function progress(part: Partial<Progress> = {}): Progress {
     throughput_bytes_per_s: 20 << 20,
     throttle_percent: 0,
     expected_downtime_ms: null,
+    outlook: null,
     ...part,
   };
 }

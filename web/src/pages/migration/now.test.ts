@@ -11,15 +11,28 @@ test("before the first figures nothing is made up", () => {
 });
 
 test.each([
-  [10, 20, "dirty 10 MiB/s, sent 20 MiB/s: converges"],
-  [20, 20, "dirty 20 MiB/s, sent 20 MiB/s: does not converge"],
-  [0, 20, "dirty 0 B/s, sent 20 MiB/s"],
-])("dirtying %d and sending %d MiB/s", (dirty, sent, words) => {
-  const now = progress({
-    dirty_bytes_per_s: dirty * 2 ** 20,
-    throughput_bytes_per_s: sent * 2 ** 20,
-  });
+  [10, "dirty 10 MiB/s, sent 20 MiB/s"],
+  [0, "dirty 0 B/s, sent 20 MiB/s"],
+  [null, "dirty not known yet, sent 20 MiB/s"],
+])("dirtying %d MiB/s", (dirty, words) => {
+  const now = progress({ dirty_bytes_per_s: dirty === null ? null : dirty * 2 ** 20 });
   expect(said(LIMITED, now, undefined)["Dirty rate and throughput"]).toBe(words);
+});
+
+test("whether it will end stands first", () => {
+  const outlook = {
+    ends: true,
+    left_ms: 5000,
+    least_left_ms: 4000,
+    most_left_ms: 9000,
+    silence_ms: 300,
+    pass_left_ms: 3000,
+    needs: null,
+  };
+  expect(standing(LIMITED, progress({ outlook }), undefined)[1]).toEqual([
+    "Outlook",
+    "about 5.0 s left (4.0 s to 9.0 s)",
+  ]);
 });
 
 test("the expected downtime stands beside what QEMU allows itself", () => {

@@ -3,6 +3,7 @@ import type { Schemas } from "../../api/client";
 import type { Progress } from "../../api/progress";
 import type { Fact } from "../../components/Facts";
 import { bytes, count, duration, percent, rate } from "../../components/format";
+import { expected } from "../../components/outlook";
 
 const UNKNOWN = "unknown";
 
@@ -15,13 +16,15 @@ export function standing(
   sample: Schemas["SampleView"] | undefined,
 ): Fact[] {
   if (progress === undefined) return [["Phase", UNKNOWN]];
+  const end = expected(progress);
   const limit = record.outcomes.find((each) => each.tunable === "downtime_limit_ms");
   const facts: Fact[] = [
     ["Phase", progress.status],
+    ...(end === null ? [] : ([["Outlook", end]] satisfies Fact[])),
     ["Iteration", count(progress.iteration)],
     ["Remaining", `${bytes(progress.remaining_bytes)} of ${bytes(progress.total_bytes)}`],
     ["Transferred", bytes(progress.transferred_bytes)],
-    ["Dirty rate and throughput", race(progress)],
+    ["Dirty rate and throughput", rates(progress)],
     ["Expected downtime", downtime(progress.expected_downtime_ms, limit)],
     ["Guest throttling", slowDown(progress, sample)],
   ];
@@ -34,11 +37,8 @@ export function standing(
   return facts;
 }
 
-/** A migration ends while it sends faster than the guest dirties its memory. */
-function race({ dirty_bytes_per_s: dirty, throughput_bytes_per_s: sent }: Progress): string {
-  const rates = `dirty ${rate(dirty)}, sent ${rate(sent)}`;
-  if (dirty === 0 || sent === 0) return rates;
-  return dirty < sent ? `${rates}: converges` : `${rates}: does not converge`;
+function rates({ dirty_bytes_per_s: dirty, throughput_bytes_per_s: sent }: Progress): string {
+  return `dirty ${dirty === null ? "not known yet" : rate(dirty)}, sent ${rate(sent)}`;
 }
 
 function downtime(expected: number | null, limit: Schemas["OutcomeView"] | undefined): string {

@@ -1,0 +1,108 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmtune.forecast.course import AutoConverge, Conditions, Moment, follow
+from vmtune.forecast.dirty_curve import DirtyCurve, DirtyPoint, concave
+from vmtune.forecast.needs import needs
+
+MB = 1e6
+GIG = Conditions(throughput_bytes_per_s=100 * MB, downtime_limit_ms=300)
+
+
+def writer(rate_mb_per_s: float, working_set_mb: float = 1e6) -> DirtyCurve:
+    """A guest that goes over its working set at a steady rate."""
+    full_ms = working_set_mb / rate_mb_per_s * 1000
+    end = DirtyPoint(full_ms, working_set_mb * MB)
+    return concave([end, DirtyPoint(full_ms * 2, working_set_mb * MB)])
+
+
+def test_an_idle_guest_takes_one_pass() -> None:
+    course = follow(DirtyCurve(()), Moment(1000 * MB), GIG)
+    # 970 MB before the guest is stopped, 30 MB while it stands still.
+    assert (course.ends, course.passes) == (True, 1)
+    assert course.left_ms == pytest.approx(10_000)
+    assert course.silence_ms == pytest.approx(300)
+    assert course.sent_bytes == pytest.approx(1000 * MB)
+
+
+def test_passes_shrink_by_the_ratio_of_dirtying_to_sending() -> None:
+    course = follow(writer(50), Moment(1000 * MB), GIG)
+    assert course.ends
+    # 970 MB above the threshold, halved by each pass: 9.7 s, 4.85 s, ... together 19.4 s.
+    assert course.left_ms == pytest.approx(19_400, rel=0.05)
+
+
+def test_a_guest_that_dirties_more_than_is_sent_does_not_end() -> None:
+    course = follow(writer(120), Moment(1000 * MB), GIG)
+    assert not course.ends
+    assert course.least_bytes is not None
+    assert course.least_bytes > GIG.threshold_bytes
+
+
+def test_a_small_working_set_ends_however_fast_it_is_written() -> None:
+    assert follow(writer(500, working_set_mb=0.5), Moment(1000 * MB), GIG).ends
+
+
+def test_auto_converge_ends_what_would_not() -> None:
+    throttled = replace(GIG, auto_converge=AutoConverge())
+    course = follow(writer(120), Moment(1000 * MB), throttled)
+    assert course.ends
+    assert 20 <= course.throttle_percent <= 99
+
+
+def test_a_throttle_at_its_end_helps_no_further() -> None:
+    weak = replace(GIG, auto_converge=AutoConverge(max_percent=20))
+    assert not follow(writer(400), Moment(1000 * MB), weak).ends
+
+
+def test_pages_that_cost_nothing_are_sent_at_once() -> None:
+    course = follow(DirtyCurve(()), Moment(1000 * MB), replace(GIG, wire_share=0.01))
+    assert course.left_ms == pytest.approx(100, abs=60)
+
+
+def test_the_rest_goes_at_the_rate_of_the_switchover() -> None:
+    quick = replace(GIG, switchover_bytes_per_s=3000 * MB, device_ms=20)
+    course = follow(DirtyCurve(()), Moment(1000 * MB), quick)
+    assert course.silence_ms == pytest.approx(30)
+
+
+@given(
+    st.floats(1, 2000),
+    st.floats(0.1, 5000),
+    st.floats(1, 5000),
+    st.floats(1, 10_000),
+    st.floats(1, 2000),
+)
+def test_what_helps_never_harms(
+    rate: float, working_set: float, remaining: float, limit_ms: float, sends: float
+) -> None:
+    curve, moment = writer(rate, working_set), Moment(remaining * MB)
+    conditions = Conditions(sends * MB, limit_ms)
+    course = follow(curve, moment, conditions)
+    assert course.left_ms >= 0
+    assert course.passes >= 1
+    if course.ends:
+        longer = follow(curve, moment, replace(conditions, downtime_limit_ms=limit_ms * 2))
+        assert longer.ends
+        faster = follow(curve, moment, replace(conditions, throughput_bytes_per_s=sends * 2 * MB))
+        assert faster.ends
+
+
+@given(st.floats(110, 1000), st.floats(100, 5000))
+def test_what_is_said_to_be_needed_lets_it_end(rate: float, working_set: float) -> None:
+    curve, moment = writer(rate, working_set), Moment(1000 * MB)
+    if follow(curve, moment, GIG).ends:
+        return
+    wanted = needs(curve, moment, GIG)
+    assert wanted.downtime_limit_ms is not None
+    assert wanted.throughput_bytes_per_s is not None
+    assert wanted.throttle_percent is not None
+    for changed, throttle in (
+        (replace(GIG, downtime_limit_ms=wanted.downtime_limit_ms), 0.0),
+        (replace(GIG, throughput_bytes_per_s=wanted.throughput_bytes_per_s), 0.0),
+        (GIG, wanted.throttle_percent),
+    ):
+        assert follow(curve, replace(moment, throttle_percent=throttle), changed).ends

@@ -1,0 +1,152 @@
+"""The course of a pre-copy migration: its passes, from any moment of it to its end.
+
+As QEMU does it (migration/migration.c, migration_iteration_run and migration_update_counters, 7.2
+to 11.1): what is dirty is sent; once less remains than throughput times the downtime limit, the
+bitmap is synchronised, and if less remains even so the guest is stopped and the rest is sent.
+Otherwise the next pass begins. Auto-converge throttles the guest when a pass dirtied more than the
+trigger's share of what it sent, twice (migration/ram.c, migration_trigger_throttle).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vmtune.forecast.dirty_curve import DirtyCurve
+
+LONGEST_MS = 24 * 3600 * 1000.0
+_MOST_PASSES = 20_000
+_SHORTEST_PASS_MS = 50.0
+"""QEMU looks at what remains at the end of a burst of sending: MAX_WAIT in migration/ram.c."""
+_ROUNDING = 1e-9
+_STANDS = 0.97
+"""A pass that leaves more than this of what the one before left above the threshold makes no
+progress: that dirtying and sending balance is known no better than to some percent."""
+_TRIGGERS = 2
+"""How many passes in all dirty too much before the throttle is raised."""
+_THROTTLED_EVERY_MS = 1000.0
+"""The throttle is judged at a synchronisation at least this long after the last judgement."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoConverge:
+    """QEMU's throttle, each in percent: the first, each one more, the most, and the trigger."""
+
+    initial_percent: int = 20
+    increment_percent: int = 10
+    max_percent: int = 99
+    trigger_percent: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What decides about the course, as long as nobody changes it.
+
+    :param throughput_bytes_per_s: above 0.
+    :param wire_share: bytes sent for a dirty byte, 0 to 1: less than 1 where pages hold zeros or
+        are compressed.
+    :param downtime_limit_ms: QEMU's ``downtime-limit``.
+    :param device_ms: of silence besides sending: stopping, the devices' state, starting.
+    :param auto_converge: None where it is off.
+    :param switchover_bytes_per_s: the throughput once the guest stands still, when QEMU heeds no
+        bandwidth limit any more (migration/migration.c, migration_completion); None: the same.
+    """
+
+    throughput_bytes_per_s: float
+    downtime_limit_ms: float
+    wire_share: float = 1.0
+    device_ms: float = 0.0
+    auto_converge: AutoConverge | None = None
+    switchover_bytes_per_s: float | None = None
+
+    @property
+    def threshold_bytes(self) -> float:
+        """Less than this may remain when the guest is stopped."""
+        return self.throughput_bytes_per_s * self.downtime_limit_ms / 1000
+
+    def sending_ms(self, dirty_bytes: float) -> float:
+        """How long sending takes."""
+        return dirty_bytes * self.wire_share / self.throughput_bytes_per_s * 1000
+
+    def silence_ms(self, dirty_bytes: float) -> float:
+        """How long the guest stands still when so much is left."""
+        rate = self.switchover_bytes_per_s or self.throughput_bytes_per_s
+        return dirty_bytes * self.wire_share / rate * 1000 + self.device_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a migration stands within a pass.
+
+    :param remaining_bytes: dirty pages that are not sent yet.
+    :param since_clean_ms: how long ago the bitmap was synchronised.
+    :param sent_bytes: dirty bytes sent since then.
+    :param throttle_percent: of the guest's CPU time that QEMU withholds.
+    """
+
+    remaining_bytes: float
+    since_clean_ms: float = 0.0
+    sent_bytes: float = 0.0
+    throttle_percent: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How it goes on.
+
+    :param ends: whether the guest is switched over by itself; else the rest says how far it was
+        followed.
+    :param left_ms: until the guest runs on the destination.
+    :param silence_ms: of that, the guest's standing still.
+    :param passes: that end, the present one included.
+    :param sent_bytes: over the network.
+    :param least_bytes: the least that remained after a synchronisation; None where none came.
+    :param throttle_percent: the highest.
+    """
+
+    ends: bool
+    left_ms: float
+    silence_ms: float
+    passes: int
+    sent_bytes: float
+    least_bytes: float | None
+    throttle_percent: float
+
+
+def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
+    """The course from *moment* on."""
+    remaining, clean_ms, sent = moment.remaining_bytes, moment.since_clean_ms, moment.sent_bytes
+    throttle, triggered, judged_ms = moment.throttle_percent, 0, -_THROTTLED_EVERY_MS
+    left_ms = on_wire = 0.0
+    least: float | None = None
+    threshold = conditions.threshold_bytes
+    for number in range(1, _MOST_PASSES + 1):
+        to_send = max(0.0, remaining - threshold)
+        pass_ms = conditions.sending_ms(to_send)
+        if number > 1 or clean_ms == 0:
+            pass_ms = max(pass_ms, _SHORTEST_PASS_MS)
+        to_send = min(remaining, pass_ms / conditions.sending_ms(1.0))
+        left_ms += pass_ms
+        on_wire += to_send * conditions.wire_share
+        sent += to_send
+        dirtied = curve.dirty_bytes((clean_ms + pass_ms) * (1 - throttle / 100))
+        remaining = remaining - to_send + dirtied
+        if remaining <= threshold * (1 + _ROUNDING):
+            silence_ms = conditions.silence_ms(remaining)
+            on_wire += remaining * conditions.wire_share
+            return Course(True, left_ms + silence_ms, silence_ms, number, on_wire, least, throttle)
+        stands = least is not None and remaining - threshold > _STANDS * (least - threshold)
+        least = remaining if least is None else min(least, remaining)
+        schedule = conditions.auto_converge
+        if schedule is not None and left_ms - judged_ms >= _THROTTLED_EVERY_MS:
+            judged_ms = left_ms
+            if dirtied > sent * conditions.wire_share * schedule.trigger_percent / 100:
+                triggered += 1
+            if triggered >= _TRIGGERS:
+                triggered = 0
+                raised = throttle + schedule.increment_percent if throttle else 0
+                throttle = min(max(raised, schedule.initial_percent), schedule.max_percent)
+        may_throttle = schedule is not None and throttle < schedule.max_percent
+        if (stands and not may_throttle) or left_ms > LONGEST_MS:
+            return Course(False, left_ms, 0.0, number, on_wire, least, throttle)
+        clean_ms = sent = 0.0
+    return Course(False, left_ms, 0.0, _MOST_PASSES, on_wire, least, throttle)

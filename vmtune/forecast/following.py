@@ -1,0 +1,166 @@
+"""What the samples of a running migration say of its end.
+
+Each synchronisation of QEMU's bitmap tells how much the guest dirtied since the one before: points
+of its dirty curve. Until the first one only the length of the first pass is known, and whether the
+migration will end is not.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, replace
+
+from vmtune.forecast.course import Conditions, Moment
+from vmtune.forecast.dirty_curve import DirtyCurve, DirtyPoint, concave
+from vmtune.model.migration.record import QemuStatus, Sample
+
+_PACE_OVER_MS = 3000
+"""Throughput is that of the last so many milliseconds: steady against QEMU's bursts of 100 ms."""
+_PACES = 64
+_POINTS = 12
+"""How many synchronisations the dirty curve is made of, the latest."""
+_ENOUGH_BYTES = 4 << 20
+_SETTLED_MS = 300
+"""Before that, connections are made and what was sent says nothing of the pace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What was sent by a moment: bytes on the wire, bytes of memory, and of that what is not of
+    zero pages."""
+
+    at_ms: int
+    wire_bytes: int
+    memory_bytes: int
+    nonzero_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What was seen of a running migration so far; ``Followed()`` before its first sample.
+
+    :param points: of the guest's dirty curve, each with the throttle of its time taken out.
+    :param synced: at the last synchronisation, or at the beginning.
+    :param dirtied_from: at the second synchronisation: what is sent from then on was dirtied by the
+        guest while it migrated.
+    :param paces: of the last seconds, about evenly spaced.
+    :param last: the last sample.
+    :param syncs: synchronisations that were seen.
+    """
+
+    points: tuple[DirtyPoint, ...] = ()
+    synced: Pace | None = None
+    dirtied_from: Pace | None = None
+    paces: tuple[Pace, ...] = ()
+    last: Sample | None = None
+    syncs: int = 0
+
+
+def observe(before: Followed, sample: Sample) -> Followed:
+    """*before* with *sample*, which comes after all samples before."""
+    now = _pace(sample)
+    last = before.last
+    if last is None or before.synced is None:
+        return Followed(synced=now, paces=(now,), last=sample)
+    seen = replace(before, paces=_recent((*before.paces, now)), last=sample)
+    if sample.iteration <= last.iteration:
+        return seen
+    sent = now.memory_bytes - _memory_bytes(last)
+    dirtied = max(0.0, sample.remaining_bytes - last.remaining_bytes + sent)
+    took_ms = (sample.at_ms - before.synced.at_ms) * (1 - last.throttle_percent / 100)
+    point = DirtyPoint(max(1.0, took_ms), dirtied)
+    # The first count is the beginning itself: all memory is dirty, and none of it was dirtied.
+    alone = last.iteration > 0 and sample.iteration == last.iteration + 1
+    points = (*before.points, point)[-_POINTS:] if alone else before.points
+    return replace(
+        seen,
+        points=points,
+        synced=now,
+        # What the first pass left of untouched memory is sent in the second.
+        dirtied_from=seen.dirtied_from or (now if before.syncs else None),
+        syncs=before.syncs + (last.iteration > 0),
+    )
+
+
+def _pace(sample: Sample) -> Pace:
+    nonzero = sample.normal_pages * sample.page_size_bytes
+    return Pace(sample.at_ms, sample.transferred_bytes, _memory_bytes(sample), nonzero)
+
+
+def _memory_bytes(sample: Sample) -> int:
+    return (sample.zero_pages + sample.normal_pages) * sample.page_size_bytes
+
+
+def _recent(paces: tuple[Pace, ...]) -> tuple[Pace, ...]:
+    """Those of the last seconds, and the newest one before."""
+    oldest = paces[-1].at_ms - _PACE_OVER_MS
+    first = max((n for n, pace in enumerate(paces) if pace.at_ms <= oldest), default=0)
+    kept = paces[first:]
+    return kept if len(kept) <= _PACES else (kept[0], *kept[1:-1:2], kept[-1])
+
+
+def throughput_bytes_per_s(seen: Followed) -> float | None:
+    """Of the last seconds; None before something was sent."""
+    if len(seen.paces) < 2:
+        return None
+    first, last = seen.paces[0], seen.paces[-1]
+    took_ms, sent = last.at_ms - first.at_ms, last.wire_bytes - first.wire_bytes
+    if took_ms < _SETTLED_MS or sent <= 0:
+        return None
+    return sent / took_ms * 1000
+
+
+def wire_share(seen: Followed) -> float:
+    """Bytes sent for a byte that the guest dirtied, at most about 1: of the passes after the first,
+    or where too little of them was sent of the pages that were not zero in the first."""
+    if seen.last is None:
+        return 1.0
+    now, first = _pace(seen.last), seen.dirtied_from
+    if first is not None and now.memory_bytes - first.memory_bytes >= _ENOUGH_BYTES:
+        sent, memory = now.wire_bytes - first.wire_bytes, now.memory_bytes - first.memory_bytes
+    else:
+        sent, memory = now.wire_bytes, now.nonzero_bytes
+    return min(1.05, max(0.001, sent / memory)) if memory > 0 else 1.0
+
+
+def measured(seen: Followed, conditions: Conditions) -> Conditions | None:
+    """*conditions* with the throughput and the share of what was seen lately; None before
+    anything was sent."""
+    pace = throughput_bytes_per_s(seen)
+    if pace is None:
+        return None
+    return replace(conditions, throughput_bytes_per_s=pace, wire_share=wire_share(seen))
+
+
+def standing(seen: Followed) -> tuple[DirtyCurve, Moment] | None:
+    """The guest's dirty curve and where the migration stands; None before the first
+    synchronisation that tells of the curve, and outside pre-copy."""
+    sample = seen.last
+    if sample is None or seen.synced is None or not seen.points:
+        return None
+    if sample.status is not QemuStatus.ACTIVE:
+        return None
+    moment = Moment(
+        sample.remaining_bytes,
+        max(1.0, sample.at_ms - seen.synced.at_ms),
+        _memory_bytes(sample) - seen.synced.memory_bytes,
+        sample.throttle_percent,
+    )
+    return concave(_typical(seen.points)), moment
+
+
+def _typical(points: tuple[DirtyPoint, ...]) -> tuple[DirtyPoint, ...]:
+    """Of points at about the same time, the median."""
+    groups: list[list[DirtyPoint]] = []
+    for point in sorted(points, key=lambda point: point.after_ms):
+        if groups and point.after_ms <= groups[-1][0].after_ms * 1.25:
+            groups[-1].append(point)
+        else:
+            groups.append([point])
+    return tuple(
+        DirtyPoint(
+            statistics.median(point.after_ms for point in group),
+            statistics.median(point.dirty_bytes for point in group),
+        )
+        for group in groups
+    )
