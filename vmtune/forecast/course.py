@@ -47,8 +47,8 @@ class Conditions:
     :param downtime_limit_ms: QEMU's ``downtime-limit``.
     :param device_ms: of silence besides sending: stopping, the devices' state, starting.
     :param auto_converge: None where it is off.
-    :param switchover_bytes_per_s: the throughput once the guest stands still, when QEMU heeds no
-        bandwidth limit any more (migration/migration.c, migration_completion); None: the same.
+    :param switchover_bytes_per_s: the throughput once the guest stands still, when QEMU lifts
+        its bandwidth limit (migration/migration.c, migration_completion); None: the same.
     """
 
     throughput_bytes_per_s: float

@@ -41,11 +41,11 @@ class Outlook:
     """What is expected of a running migration.
 
     :param ends: whether it will end by itself; None while too little was seen.
-    :param left_ms: until the guest is stopped to be switched over, with the bounds between which 90 % of
-        the migrations of the benchmark ``forecast_running`` ended; None where it will not end or is not
-        known.
+    :param left_ms: until the guest is stopped to be switched over, with the bounds between which
+        90 % of the migrations of the benchmark ``forecast_running`` ended; None where it will not
+        end or is not known.
     :param silence_ms: how long the guest will stand still, at most where the throughput is held by
-        a limit, which QEMU heeds no more then; None likewise.
+        a limit, which QEMU lifts then; None likewise.
     :param needs: what would let it end; None where it will.
     :param pass_left_ms: until the present pass has been sent; None where that is not known.
     """
