@@ -7,6 +7,7 @@ from alembic import op
 ${imports if imports else ""}
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
+works_with_previous = False  # True where it only adds what the schema before may leave out
 
 
 def upgrade() -> None:

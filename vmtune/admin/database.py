@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from vmtune import storage as store
 from vmtune.config.settings import Settings
+from vmtune.services.backup.backups import Databases
+from vmtune.services.backup.upgrading import upgrade_in_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +16,13 @@ class SchemaState:
 
     :param current: None where there is no schema yet.
     :param added: the revisions that were added just now, oldest first.
+    :param backup: a backup of what was there before that; None where there is none.
     """
 
     current: str | None
     newest: str
     added: tuple[str, ...] = ()
+    backup: str | None = None
 
     @property
     def up_to_date(self) -> bool:
@@ -26,15 +30,18 @@ class SchemaState:
         return self.current == self.newest
 
 
-def upgrade(settings: Settings) -> SchemaState:
-    """Bring the database to the newest schema; a SQLite file is created where missing.
+def upgrade(settings: Settings, *, keep_backup: bool = True) -> SchemaState:
+    """Bring the database to the newest schema; a SQLite file is created where missing. See
+    :func:`vmtune.services.backup.upgrading.upgrade_in_use`.
 
+    :raise Conflict: services use it that would fail with the newest schema.
     :raise SchemaMismatch: it is newer than this vmtune.
-    :raise SetupError: it cannot be opened or written.
+    :raise SetupError: it cannot be opened, backed up or written.
     """
-    added = store.upgrade(settings.database_url)
+    where = Databases.at(settings.database_url, settings.jobs_database_url, settings.state_dir)
+    done = upgrade_in_use(where, keep_backup=keep_backup)
     newest = store.head_revision()
-    return SchemaState(newest, newest, tuple(added))
+    return SchemaState(newest, newest, done.added, str(done.backup) if done.backup else None)
 
 
 def current(settings: Settings) -> SchemaState:

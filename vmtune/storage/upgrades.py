@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 COMMAND = "vmtune db upgrade"
 RESTORING = "restoring"
 """Replaces the revision while a database is being restored: no service starts on it."""
+COMPATIBLE = "works_with_previous"
+"""The name in a revision that says whether services of the schema before it may continue after it:
+it adds tables, indexes that are not unique, and columns that may be left out, and nothing else."""
+LAST_WITHOUT_MARK = "0014"
+"""The last revision that need not say so: no service may continue after it."""
 _WAIT_S = 5.0
 _UPGRADERS_LOCK = 0x766D7475706772  # "vmtupgr": the key of PostgreSQL's advisory lock
 
@@ -133,6 +138,35 @@ def check_revision(
 def known_revisions() -> list[str]:
     """The revisions that this vmtune knows, oldest first."""
     return _known_revisions(migrations_folder())
+
+
+def pending_revisions(url: str, folder: Path | None = None) -> dict[str, bool]:
+    """The revisions that :func:`upgrade` would add to a database that has a schema, oldest first,
+    and of each whether services that work with the schema before it may continue after it (its
+    :data:`COMPATIBLE`). Empty where there is no schema yet: nobody works with it.
+
+    :raise SchemaMismatch: the database is newer than this vmtune, or being restored.
+    :raise SetupError: it cannot be opened.
+    """
+    folder = folder or migrations_folder()
+    before = current_revision(url)
+    known = _known_revisions(folder)
+    check_revision(before, known, masked(parse_url(url)), must_be_newest=False)
+    if before is None:
+        return {}
+    marked = compatible_revisions(folder)
+    return {revision: marked.get(revision) is True for revision in known[known.index(before) + 1 :]}
+
+
+def compatible_revisions(folder: Path | None = None) -> dict[str, bool | None]:
+    """What each revision says of itself by :data:`COMPATIBLE`; None where it says nothing."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - slow to import
+
+    scripts = ScriptDirectory.from_config(_config(folder or migrations_folder()))
+    return {
+        script.revision: getattr(script.module, COMPATIBLE, None)
+        for script in scripts.walk_revisions()
+    }
 
 
 def _known_revisions(folder: Path) -> list[str]:

@@ -25,20 +25,32 @@ for _command in (backup, restore, check, prune):
 
 
 @db.command()
+@click.option("--no-backup", is_flag=True, help="Make no backup before.")
 @service_options
 @common
 @pass_session
 def upgrade(
-    session: Session, config: Path | None, state_dir: Path | None, database_url: str | None
+    session: Session,
+    no_backup: bool,
+    config: Path | None,
+    state_dir: Path | None,
+    database_url: str | None,
 ) -> None:
-    """Upgrade the database to the newest schema, or create it. Stop the service first."""
+    """Upgrade the database to the newest schema, or create it.
+
+    Refused while services use it that would fail afterwards. What was there before is backed up
+    into the state folder first.
+    """
     chosen = settings(config, {"state_dir": state_dir, "database_url": database_url})
-    state = admin.upgrade(chosen)
+    state = admin.upgrade(chosen, keep_backup=not no_backup)
     added = ", ".join(state.added)
-    session.report(
-        {**asdict(state), "up_to_date": state.up_to_date},
-        f"upgraded to {state.newest}: added {added}" if added else f"already at {state.newest}",
-    )
+    said = f"upgraded to {state.newest}: added {added}" if added else f"already at {state.newest}"
+    if state.backup:
+        said += (
+            f"\nbackup of before: {state.backup}\n"
+            f"to go back: install the earlier vmtune, then vmtune db restore {state.backup} --force"
+        )
+    session.report({**asdict(state), "up_to_date": state.up_to_date}, said)
 
 
 @db.command()
