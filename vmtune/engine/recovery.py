@@ -109,12 +109,19 @@ class Recovery:
         self._clock = clock
 
     async def run(self) -> None:
-        """Try until post-copy goes on, or no attempt is left; then the record says so."""
+        """Try until post-copy goes on, or no attempt is left; then the record says so.
+
+        Where it is not paused at the moment, somebody else recovers it, or it has just gone on and
+        may be paused anew before anybody has seen so: it is looked at again, and whoever observes
+        the migration cancels this when it goes on.
+        """
         began, wait_s, why = self._clock.now(), _FIRST_WAIT_S, ""
         attempts = 0
         while attempts < self._settings.attempts:
             await self._clock.sleep(wait_s)
             if self._clock.now() - began > self._settings.within_s:
+                if not attempts:
+                    return  # it never was paused when it was looked at
                 break
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
             attempts += 1
@@ -125,7 +132,8 @@ class Recovery:
                     break
                 await self._attempt(destination)
             except TooLate:
-                return  # it goes on, or somebody else recovers it
+                attempts -= 1
+                continue
             except OutcomeUnknown as error:
                 why = error.message
             except CommandRefused as error:

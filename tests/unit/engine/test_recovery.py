@@ -1,0 +1,118 @@
+"""Recovering by itself, where what is paused goes on and is paused anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+
+from vmtune.engine.notes import Hosts, Notes
+from vmtune.engine.recovery import Recovery, RecoverySettings
+from vmtune.errors import CommandRefused, TooLate, VmtuneError
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.record import Migration, MigrationFields, MigrationState, Trigger
+
+
+class Clock:
+    """Time that passes by sleeping only."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def now(self) -> float:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        self.at += seconds
+
+
+class Side:
+    """A source whose attempts end as they are told, the last for ever."""
+
+    def __init__(self, *ends: VmtuneError | None) -> None:
+        self._ends: Iterator[VmtuneError | None] = iter(ends)
+        self._last = ends[-1]
+        self.asked = 0
+
+    async def recover_postcopy(self, *_: object) -> None:
+        self.asked += 1
+        end = next(self._ends, self._last)
+        if end is not None:
+            raise end
+
+
+class TwoHosts:
+    def __init__(self, source: Side) -> None:
+        self._source = source
+
+    async def source(self) -> Side:
+        return self._source
+
+    async def destination(self) -> Side:
+        return self._source
+
+
+class Kept:
+    """A record in memory."""
+
+    def __init__(self) -> None:
+        self.migration = Migration(
+            id=uuid4(),
+            vm=uuid4(),
+            vm_name="web",
+            source="a",
+            destination="b",
+            trigger=Trigger.VMTUNE,
+            profile="",
+            revision=0,
+            wanted={},
+            overrides=(),
+            state=MigrationState.POSTCOPY_PAUSED,
+            created_at=datetime.now(UTC),
+        )
+        self.steps: list[StepRecord] = []
+        self.saved: list[Any] = []  # any: fields of several types
+
+    async def record(self) -> Migration:
+        return self.migration
+
+    async def save(self, fields: MigrationFields) -> Migration:
+        self.saved.append(fields)
+        return self.migration
+
+    async def step(self, step: StepRecord, undo: object) -> None:
+        self.steps.append(step)
+
+
+async def recovered(source: Side, settings: RecoverySettings) -> Kept:
+    kept = Kept()
+    hosts, notes = cast("Hosts", TwoHosts(source)), cast("Notes", kept)
+    await Recovery(hosts, notes, settings, Clock()).run()
+    return kept
+
+
+@pytest.mark.parametrize("goes_on", [1, 3])
+async def test_one_that_is_paused_anew_is_tried_again(goes_on: int) -> None:
+    ends = [TooLate("it is not paused")] * goes_on
+    kept = await recovered(Side(*ends, None), RecoverySettings(True, attempts=1, within_s=600))
+    assert [step.effect for step in kept.steps] == [StepEffect.DONE]
+    assert kept.saved == []
+
+
+async def test_one_that_is_never_seen_paused_is_no_failure() -> None:
+    source = Side(TooLate("it is not paused"))
+    kept = await recovered(source, RecoverySettings(True, attempts=3, within_s=60))
+    assert source.asked > 3
+    assert (kept.steps, kept.saved) == ([], [])
+
+
+async def test_attempts_that_fail_are_counted() -> None:
+    source = Side(CommandRefused("no route"))
+    kept = await recovered(source, RecoverySettings(True, attempts=3, within_s=600))
+    assert source.asked == 3
+    assert [step.effect for step in kept.steps] == [StepEffect.REFUSED] * 3
+    (fields,) = kept.saved
+    assert "3 attempts: no route" in fields["problems"][-1].message
