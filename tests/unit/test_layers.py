@@ -33,8 +33,8 @@ def test_contracts_of_layers_are_exhaustive(name: str) -> None:
 def test_the_client_is_kept_from_every_package_that_needs_more_than_http() -> None:
     """A new package is either named as forbidden, or here as one that only computes."""
     computes = {
-        "__main__", "bench", "client", "config", "documents", "errors", "model", "reference",
-        "rendering", "stats", "testing", "tracing", "units",
+        "__main__", "bench", "client", "config", "documents", "errors", "forecast", "model",
+        "reference", "rendering", "stats", "testing", "tracing", "units",
     }  # fmt: skip
     forbidden = {
         name.removeprefix("vmtune.")
