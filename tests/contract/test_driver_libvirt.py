@@ -239,8 +239,10 @@ async def test_an_arriving_vm_is_told_without_waiting_for_it(pair: Pair) -> None
     assert reading.why_unknown
     assert snapshot.status is QemuStatus.NONE
     await pair.source.abort_migration(pair.vm)
-    with pytest.raises(CommandRefused, match="canceled"):
+    # Either as canceled, or as failed where the destination is quicker to tell of its end.
+    with pytest.raises(CommandRefused):
         await handle.wait()
+    assert await pair.source.vm_state(pair.vm) is VmState.RUNNING
 
 
 @on_libvirt_9_too
