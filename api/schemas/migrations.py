@@ -31,6 +31,7 @@ from vmtune.api.schemas.controlled import (
     step_texts,
 )
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY, QueuePosition
+from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.observed import missing_flags
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import (
@@ -140,6 +141,12 @@ class MigrationView(Model):
         "the values that could no longer be applied."
     )
     totals: TotalsView | None
+    downtime_limit_ms: int | None = Field(
+        description="The longest downtime that was allowed: the profile's limit, or a higher one "
+        "that a step or a user set meanwhile. Null if no limit was asked for, if it did not "
+        "complete, and if a step paused the guest."
+    )
+    downtime_exceeded: bool = Field(description="The downtime was longer than that.")
     postcopy: PostcopyView | None = Field(
         description="What post-copy cost the guest; null if it was not used or QEMU did not count. "
         "QEMU counts where vmtune sets up the destination by its monitor; libvirt offers no way."
@@ -174,8 +181,11 @@ class MigrationView(Model):
     def of(
         cls, record: Migration, rows: Rows, position: QueuePosition | None = None
     ) -> MigrationView:
+        downtime = downtime_kept(record)
         return cls.from_record(
             record,
+            downtime_limit_ms=None if downtime is None else downtime.limit_ms,
+            downtime_exceeded=downtime is not None and downtime.exceeded,
             values=dict(record.wanted),
             texts=texts_of(record.wanted, rows),
             ended=record.state.ended,

@@ -183,6 +183,8 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "problems": [],
         "missing_flags": [],
         "totals": totals if state == "completed" else None,
+        "downtime_limit_ms": None,
+        "downtime_exceeded": False,
         "postcopy": None,
         "outcomes": [outcome()] if ended else [],
         "steps": [],

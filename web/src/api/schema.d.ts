@@ -4391,6 +4391,16 @@ export interface components {
              */
             missing_flags: string[];
             totals: components["schemas"]["TotalsView"] | null;
+            /**
+             * Downtime Limit Ms
+             * @description The longest downtime that was allowed: the profile's limit, or a higher one that a step or a user set meanwhile. Null if no limit was asked for, if it did not complete, and if a step paused the guest.
+             */
+            downtime_limit_ms: number | null;
+            /**
+             * Downtime Exceeded
+             * @description The downtime was longer than that.
+             */
+            downtime_exceeded: boolean;
             /** @description What post-copy cost the guest; null if it was not used or QEMU did not count. QEMU counts where vmtune sets up the destination by its monitor; libvirt offers no way. */
             postcopy: components["schemas"]["PostcopyView"] | null;
             /**

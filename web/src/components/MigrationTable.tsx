@@ -1,5 +1,6 @@
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
+import { Downtime } from "./Downtime";
 import { bytes, duration, way } from "./format";
 import { type ColumnOf, ListTable } from "./ListTable";
 import { Moment } from "./Moment";
@@ -33,7 +34,7 @@ const HOW: readonly ColumnOf<Migration>[] = [
   {
     title: "Downtime",
     text: "short",
-    cell: (each) => (each.totals ? duration(each.totals.downtime_ms) : "–"),
+    cell: (each) => <Downtime migration={each} />,
   },
 ];
 const TRANSFERRED: ColumnOf<Migration> = {

@@ -7,6 +7,7 @@ import type { Schemas } from "../api/client";
 import { migration, samples } from "../api/queries";
 import { Async } from "../components/Async";
 import { Confirm } from "../components/Confirm";
+import { Downtime } from "../components/Downtime";
 import { type Fact, Facts } from "../components/Facts";
 import { bytes, count, duration, way } from "../components/format";
 import { MigrationProgress, SpokenProgress } from "../components/MigrationProgress";
@@ -180,7 +181,7 @@ function result(record: Record): Fact[] {
     ...(record.overrides.length > 0
       ? [["Blockers overridden", record.overrides.join(", ")] as Fact]
       : []),
-    ...(totals ? totalsOf(totals) : []),
+    ...(totals ? totalsOf(totals, record) : []),
     ...waited(record.postcopy),
   ];
 }
@@ -194,10 +195,10 @@ function profileOf(record: Record) {
   );
 }
 
-function totalsOf(totals: NonNullable<Record["totals"]>): Fact[] {
+function totalsOf(totals: NonNullable<Record["totals"]>, record: Record): Fact[] {
   return [
     ["Total time", duration(totals.total_time_ms)],
-    ["Downtime (QEMU)", duration(totals.downtime_ms)],
+    ["Downtime (QEMU)", <Downtime key="downtime" migration={record} />],
     ...(totals.setup_time_ms === null
       ? []
       : [["Setup time", duration(totals.setup_time_ms)] as Fact]),

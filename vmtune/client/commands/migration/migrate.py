@@ -105,13 +105,22 @@ def migrate(
     return CLEAN if record["state"] == "completed" else ERROR
 
 
+def downtime(record: Document) -> str:
+    """How long the guest stood still, and whether that was longer than allowed."""
+    took = render.milliseconds((record["totals"] or {}).get("downtime_ms"))
+    if not record["downtime_exceeded"]:
+        return took
+    limit = render.milliseconds(record["downtime_limit_ms"])
+    return click.style(f"{took}, limit {limit}: exceeded", fg="yellow")
+
+
 def lines(record: Document) -> Iterator[str]:
     """A migration as people read it: how it went, then each tunable."""
     totals = record["totals"] or {}
     setup = totals.get("setup_time_ms")
     figures = [
         ("total time", render.milliseconds(totals.get("total_time_ms"))),
-        ("downtime", render.milliseconds(totals.get("downtime_ms"))),
+        ("downtime", downtime(record)),
         ("setup", "" if setup is None else render.milliseconds(setup)),
         ("transferred", render.size(totals.get("transferred_bytes"))),
         ("iterations", str(totals.get("iterations"))),

@@ -31,7 +31,7 @@ def migration() -> None:
 @common
 @pass_session
 def list_(session: Session, vm: str | None, state: str | None) -> None:
-    """List the migrations, newest first."""
+    """List the migrations, newest first. `!` marks a downtime that was longer than its limit."""
     query = {"vm": resolve(session.client, vm) if vm else None, "state": state}
     rows = list(session.client.items("/migrations", query))
     columns = (
@@ -61,7 +61,7 @@ def _cells(row: Document) -> tuple[str, ...]:
         started_by(row),
         row["state"],
         render.milliseconds(totals.get("total_time_ms")),
-        render.milliseconds(totals.get("downtime_ms")),
+        render.milliseconds(totals.get("downtime_ms")) + ("!" if row["downtime_exceeded"] else ""),
         render.moment(row["created_at"]),
     )
 

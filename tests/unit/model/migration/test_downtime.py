@@ -1,0 +1,80 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.downtime import downtime_kept
+from vmtune.model.migration.record import Migration, MigrationState, Totals, Trigger
+from vmtune.model.migration.step_text import describe
+from vmtune.model.migration.steps import AfterSeconds, SetValues, Step, StepAction
+
+COMPLETED = Migration(
+    id=uuid4(),
+    vm=uuid4(),
+    vm_name="web",
+    source="a",
+    destination="b",
+    trigger=Trigger.VMTUNE,
+    profile="careful",
+    revision=1,
+    wanted={"downtime_limit_ms": 200},
+    overrides=(),
+    state=MigrationState.COMPLETED,
+    created_at=datetime.now(UTC),
+    totals=Totals(30_000, 694, 10, 1 << 30, 5),
+)
+
+
+def done(number: int | None, action: str, effect: StepEffect = StepEffect.DONE) -> StepRecord:
+    return StepRecord(number, 1000, 2, action, "it was due", effect)
+
+
+def with_users_limit(limit_ms: int, effect: StepEffect = StepEffect.DONE) -> Migration:
+    action = describe(SetValues((("downtime_limit_ms", limit_ms),)))
+    return replace(COMPLETED, step_records=(done(None, action, effect),))
+
+
+def with_step(action: SetValues | StepAction) -> Migration:
+    step = Step(AfterSeconds(5), action)
+    return replace(COMPLETED, steps=(step,), step_records=(done(0, describe(action)),))
+
+
+@pytest.mark.parametrize(
+    ("limit_ms", "exceeded"), [(200, True), (693, True), (694, False), (2000, False)]
+)
+def test_the_profiles_limit_is_held_against_the_downtime(limit_ms: int, exceeded: bool) -> None:
+    kept = downtime_kept(replace(COMPLETED, wanted={"downtime_limit_ms": limit_ms}))
+    assert kept is not None
+    assert (kept.downtime_ms, kept.limit_ms, kept.exceeded) == (694, limit_ms, exceeded)
+
+
+@pytest.mark.parametrize("limit_ms", [500, 1500, 12_345, 2_000_000])
+def test_a_higher_limit_that_was_set_meanwhile_counts(limit_ms: int) -> None:
+    for record in (
+        with_users_limit(limit_ms),
+        with_users_limit(limit_ms, StepEffect.UNKNOWN),
+        with_step(SetValues((("downtime_limit_ms", limit_ms),))),
+    ):
+        kept = downtime_kept(record)
+        assert kept is not None
+        assert kept.limit_ms == limit_ms
+
+
+def test_what_was_refused_or_is_lower_changes_nothing() -> None:
+    for record in (
+        with_users_limit(5000, StepEffect.REFUSED),
+        with_users_limit(100),
+        with_step(SetValues((("max_bandwidth_bytes_per_s", 1 << 30),))),
+    ):
+        kept = downtime_kept(record)
+        assert kept is not None
+        assert kept.limit_ms == 200
+
+
+def test_nothing_is_judged_where_nothing_was_promised() -> None:
+    assert downtime_kept(replace(COMPLETED, wanted={})) is None
+    assert downtime_kept(replace(COMPLETED, state=MigrationState.CANCELLED)) is None
+    assert downtime_kept(replace(COMPLETED, totals=None)) is None
+    assert downtime_kept(with_step(StepAction.PAUSE)) is None

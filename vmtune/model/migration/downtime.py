@@ -1,0 +1,60 @@
+"""Whether the guest stood still for longer than was asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from vmtune import units
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.model.migration.steps import SetValues, StepAction
+from vmtune.units import Unit
+
+_LIMIT = "downtime_limit_ms"
+_SET_TO = re.compile(rf"\b{_LIMIT} to ([0-9][0-9,]* ?[a-z]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class DowntimeKept:
+    """The downtime of a completed migration, held against what was asked for.
+
+    QEMU takes its limit for an estimate of how long sending the rest will take: the guest stands
+    still for longer where the throughput falls, or its devices take long.
+
+    :param limit_ms: the highest that was in force at some time of the migration: the profile's, or
+        what a step or a user set meanwhile.
+    """
+
+    downtime_ms: int
+    limit_ms: int
+
+    @property
+    def exceeded(self) -> bool:
+        """The guest stood still for longer."""
+        return self.downtime_ms > self.limit_ms
+
+
+def downtime_kept(record: Migration) -> DowntimeKept | None:
+    """None where no limit was asked for, where it did not complete, and where a step paused the
+    guest, as it was told to."""
+    if record.state is not MigrationState.COMPLETED or record.totals is None:
+        return None
+    asked = record.wanted.get(_LIMIT)
+    limits = [asked] if isinstance(asked, int) else []
+    limits += [limit for each in record.step_records if (limit := _limit_set(record, each))]
+    if not limits or record.did(StepAction.PAUSE):
+        return None
+    return DowntimeKept(record.totals.downtime_ms, max(limits))
+
+
+def _limit_set(record: Migration, done: StepRecord) -> int | None:
+    """The downtime limit that a step or a user set, or may have set; None where none was."""
+    if done.effect is StepEffect.REFUSED:
+        return None
+    if done.number is not None:
+        action = record.steps[done.number].action
+        value = dict(action.values).get(_LIMIT) if isinstance(action, SetValues) else None
+        return value if isinstance(value, int) else None
+    found = _SET_TO.search(done.action)  # a user's change is kept in words
+    return None if found is None else units.parse(found[1].replace(",", ""), Unit.MS)
