@@ -32,6 +32,7 @@ from vmtune.hypervisor.libvirt.migration import (
     migration_flags,
 )
 from vmtune.hypervisor.libvirt.monitor import NOT_RUNNING, LibvirtMonitor
+from vmtune.hypervisor.libvirt.not_begun import NotBegun
 from vmtune.hypervisor.libvirt.vm import (
     RING,
     VmRecord,
@@ -55,7 +56,7 @@ from vmtune.model.host.hardware import Offer
 from vmtune.model.migration.postcopy import not_arrived, not_paused
 from vmtune.model.migration.postcopy_figures import PostcopyFigures, read_postcopy_figures
 from vmtune.model.migration.prior import Prior
-from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
+from vmtune.model.migration.record import QemuStatus, Snapshot, Totals
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
@@ -104,7 +105,7 @@ class LibvirtDriver:
         self._monitors: dict[UUID, LibvirtMonitor] = {}
         self._probes: dict[UUID, tuple[tuple[int, int], QemuProbe]] = {}
         self._migrations: dict[UUID, LibvirtMigration] = {}
-        self._not_begun: dict[UUID, LibvirtMigration] = {}
+        self._not_begun = NotBegun()
 
     @property
     def uri(self) -> str:
@@ -288,7 +289,8 @@ class LibvirtDriver:
         await migration.begin(
             order.vm, destination.peer_uri, prepared, lambda: self._open(self._uri), self._guard
         )
-        self._migrations[order.vm] = self._not_begun[order.vm] = migration
+        self._migrations[order.vm] = migration
+        self._not_begun.add(order.vm, migration)
         return migration
 
     async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
@@ -304,27 +306,16 @@ class LibvirtDriver:
         if not status.has_monitor:
             raise gone
         try:
-            reply = await self._monitor(vm).execute("query-migrate")
+            return await self._not_begun.look(
+                vm,
+                lambda: self._monitor(vm).execute("query-migrate"),
+                lambda: self._job_ms(vm),
+                at_ms,
+            )
         except CommandRefused as refusal:
             if refusal.problems[0].code == NOT_RUNNING:
                 raise gone from refusal
             raise
-        with reading_reply("its migration"):
-            snapshot = read_query_migrate(reply, at_ms)
-        own = self._not_begun.get(vm)
-        if own is not None:
-            over = own.done  # asked first: it may end while libvirt is asked
-            if own.is_not(read_query_migrate(reply), await self._job_ms(vm)):
-                if not over:
-                    return Snapshot(QemuStatus.SETUP)
-                own.begun = False
-            del self._not_begun[vm]
-        elif _may_be_an_earlier_one(snapshot) and await self._is_migrating_out(vm):
-            return Snapshot(QemuStatus.SETUP)
-        return snapshot
-
-    async def _is_migrating_out(self, vm: UUID) -> bool:
-        return await self._job_ms(vm) is not None
 
     async def _job_ms(self, vm: UUID) -> int | None:
         return await self._link.ask(lambda connection: connection.domain(vm).migrating_out_ms())
@@ -378,7 +369,7 @@ class LibvirtDriver:
             if refusal.number == OPERATION_INVALID:
                 raise TooLate(refusal.message) from refusal
             raise
-        self._not_begun.pop(vm, None)
+        self._not_begun.remove(vm)
 
     async def start_postcopy(self, vm: UUID) -> None:
         """Switch to post-copy, by libvirt, which has to know when it ends.
@@ -509,7 +500,7 @@ class LibvirtDriver:
         """
         await self._status(vm)
         deadline = asyncio.get_running_loop().time() + _RESETS_WITHIN_S
-        while await self._is_migrating_out(vm):
+        while await self._job_ms(vm) is not None:
             if asyncio.get_running_loop().time() > deadline:
                 return
             await asyncio.sleep(_LOOK_AGAIN_S)
@@ -517,14 +508,6 @@ class LibvirtDriver:
     def events(self) -> AsyncGenerator[DriverEvent, None]:
         """What happens on the host from now on."""
         return self._link.events()
-
-
-def _may_be_an_earlier_one(snapshot: Snapshot) -> bool:
-    """Whether a migration of which libvirt has the job is not the one that QEMU reports. One that
-    brought the VM here is completed, without figures of its memory."""
-    if snapshot.status is QemuStatus.COMPLETED:
-        return snapshot.sample is None
-    return not snapshot.status.running
 
 
 def _managed(destination: Driver) -> LibvirtDriver:
