@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from vmtune.model.tunables.tunable import Value
 _SETTINGS_EVERY_S = 5.0
 """How often it is read what is set: users and steps change it while a migration runs."""
 _SETTINGS_WITHIN_S = 2.0
-_JUDGED_EVERY_S = 0.25
+_JUDGED_EVERY_S = 0.5
 _UNSET = Conditions(throughput_bytes_per_s=1.0, downtime_limit_ms=300.0)
 """QEMU's own downtime limit (DEFAULT_MIGRATE_SET_DOWNTIME in migration/options.c)."""
 _AUTO_CONVERGE = {
@@ -33,10 +33,14 @@ _READ = ("downtime_limit_ms", "auto_converge", *_AUTO_CONVERGE)
 
 
 class Expectation:
-    """Follows one migration's snapshots."""
+    """Follows one migration's snapshots.
 
-    def __init__(self, vm: UUID, clock: Clock) -> None:
+    :param source: looks its source host up; asked only when settings are read.
+    """
+
+    def __init__(self, vm: UUID, source: Callable[[], Awaitable[Driver]], clock: Clock) -> None:
         self._vm = vm
+        self._source = source
         self._clock = clock
         self._conditions = _UNSET
         self._read_at: float | None = None
@@ -44,7 +48,7 @@ class Expectation:
         self._seen = Followed()
         self._judged = Judged()
 
-    async def after(self, snapshot: Snapshot, source: Driver) -> Outlook:
+    async def after(self, snapshot: Snapshot) -> Outlook:
         """What is expected after *snapshot*. Never raises: what cannot be read stays as it was."""
         if snapshot.sample is None:
             return self._judged.outlook
@@ -57,6 +61,7 @@ class Expectation:
             self._read_at = now
             with suppress(VmtuneError, TimeoutError):
                 async with asyncio.timeout(_SETTINGS_WITHIN_S):
+                    source = await self._source()
                     self._conditions = _conditions(await source.read(self._vm, _READ))
         self._judged = judge(self._judged, self._seen, self._conditions)
         return self._judged.outlook

@@ -19,16 +19,15 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.engine import postcopy
 from vmtune.engine.context import Clock, Monotonic
 from vmtune.engine.controllers import Controllers, Past
-from vmtune.engine.end_state import Evidence, is_lost
+from vmtune.engine.end_state import Evidence
 from vmtune.engine.expectation import Expectation
 from vmtune.engine.finalize import CarryOver, finalize
 from vmtune.engine.notes import Hosts, Notes
+from vmtune.engine.postcopy_watch import GuestLost, PostcopyWatch
 from vmtune.engine.read_back import read_running
 from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
-from vmtune.engine.recovery import Recovery, RecoverySettings
 from vmtune.engine.watch import watch
 from vmtune.errors import (
     CommandRefused,
@@ -68,7 +67,6 @@ BEGINS_WITHIN_S = 3.0
 """How long after a restart a migration may take to show that was ordered just before. libvirt
 begins its job within milliseconds of the call, which it carries out though the caller is gone."""
 _LOOK_EVERY_S = 0.1
-_DESTINATION_ANSWERS_WITHIN_S = 2.0
 _HANGS = Problem(
     "vm",
     "cancel_hangs",
@@ -77,10 +75,6 @@ _HANGS = Problem(
     "wait; where it stays so, only another QEMU process frees it: shut the VM down and start it "
     "again when that suits",
 )
-
-
-class _GuestLost(Exception):
-    """Post-copy is paused for ever: there is nothing left to watch."""
 
 
 class Origin(Protocol):
@@ -144,10 +138,8 @@ class MigrationSession:
         self._started = self._clock.now()
         self._read_back = False
         self._active = False
-        self._paused = True  # an earlier process may have recorded so
         self._cancelling_since: float | None = None
-        self._recovery: asyncio.Task[None] | None = None
-        self._lost = False
+        self._postcopy = PostcopyWatch(hosts, notes, self._clock)
 
     async def prepare(self, plan: Plan) -> None:
         """Journal what is set on the source, then set what goes through its monitor. Repeated, it
@@ -202,7 +194,9 @@ class MigrationSession:
             note_step=self.notes.step,
             unpaused=reaper is not None and await self._full_rings_kill(),
         )
-        self._expectation = Expectation(record.vm, self._clock) if self._forecasts else None
+        self._expectation = None
+        if self._forecasts:
+            self._expectation = Expectation(record.vm, self.hosts.source, self._clock)
         if record.state not in (MigrationState.QUEUED, MigrationState.PREPARING):
             controllers.migration_starts(self._started)
         async with controllers:
@@ -274,14 +268,14 @@ class MigrationSession:
                     self.handle,
                     self._started,
                 )
-        except _GuestLost:
+        except GuestLost:
             log.warning("guest lost", migration_id=str(record.id), vm=str(record.vm))
         except TimeoutError:
             if not limit.expired():
                 raise
             return False
         finally:
-            await self._end_recovery()
+            await self._postcopy.end()
         return True
 
     async def read_back(self, *, final: bool) -> None:
@@ -327,7 +321,7 @@ class MigrationSession:
     async def _on_snapshot(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         await self.notes.sampled(snapshot, self._controllers, await self._expected(snapshot))
-        await self._on_postcopy(snapshot)
+        await self._postcopy.on_snapshot(snapshot)
         if snapshot.status.running:
             await self._on_running(snapshot)
         missed = snapshot.status is QemuStatus.COMPLETED and not self._active
@@ -342,7 +336,7 @@ class MigrationSession:
     async def _expected(self, snapshot: Snapshot) -> Outlook | None:
         if self._expectation is None:
             return None
-        return await self._expectation.after(snapshot, await self.hosts.source())
+        return await self._expectation.after(snapshot)
 
     async def _on_running(self, snapshot: Snapshot) -> None:
         """At QEMU's first sign, and again once it is active: read back. With libvirt, a short
@@ -365,63 +359,6 @@ class MigrationSession:
             record = await self.notes.save(fields)
         if record.abort is AbortState.REQUESTED:
             await _abort(await self.hosts.source(), record.vm)
-
-    async def _on_postcopy(self, snapshot: Snapshot) -> None:
-        """Record that post-copy is paused, and that it goes on again."""
-        paused = snapshot.status is QemuStatus.POSTCOPY_PAUSED
-        if not paused and not self._paused:
-            return
-        record = await self.notes.record()
-        if paused and record.state in (MigrationState.STARTING, MigrationState.ACTIVE):
-            problem = postcopy.interrupted(record, snapshot.error)
-            fields = MigrationFields(state=MigrationState.POSTCOPY_PAUSED)
-            await self.notes.save(fields | MigrationFields(problems=(*record.problems, problem)))
-            log.warning("post-copy is paused", migration_id=str(record.id), vm=str(record.vm))
-        if paused:
-            self._recover(record)
-            await self._check_lost(record)
-        goes_on = snapshot.status in (QemuStatus.POSTCOPY_ACTIVE, QemuStatus.COMPLETED)
-        if goes_on and record.state is MigrationState.POSTCOPY_PAUSED:
-            problems = postcopy.resumed(record.problems, datetime.now(UTC))
-            await self.notes.save(MigrationFields(state=MigrationState.ACTIVE, problems=problems))
-        self._paused = not goes_on
-        if goes_on:
-            await self._end_recovery()
-
-    async def _check_lost(self, record: Migration) -> None:
-        """Seen twice, since a host may be asked in the midst of something.
-
-        :raise _GuestLost: nobody can recover it.
-        """
-        source, destination = await self.hosts.source(), await self.hosts.destination()
-        lost = False
-        with suppress(TimeoutError):  # its main loop waits for a page: it is there
-            async with asyncio.timeout(_DESTINATION_ANSWERS_WITHIN_S):
-                lost = await is_lost(record.vm, source, destination)
-        if lost and self._lost:
-            raise _GuestLost
-        self._lost = lost
-
-    def _recover(self, record: Migration) -> None:
-        """Begin to recover it by itself, once for each pause."""
-        settings = RecoverySettings.of(record)
-        if settings.auto and self._recovery is None:
-            recovery = Recovery(self.hosts, self.notes, settings, self._clock)
-            name = f"recovery {record.id}"
-            self._recovery = asyncio.create_task(recovery.run(), name=name)
-
-    async def _end_recovery(self) -> None:
-        recovery, self._recovery = self._recovery, None
-        if recovery is None:
-            return
-        recovery.cancel()
-        try:
-            await recovery
-        except asyncio.CancelledError:
-            if not recovery.cancelled():
-                raise
-        except VmtuneError as error:
-            log.warning("recovery broke off", reason=str(error))
 
     async def _on_cancelling(self) -> None:
         """Record, once, that QEMU does not end a cancelled migration."""

@@ -65,10 +65,6 @@ class DirtyCurve:
         rise = math.log(other.dirty_bytes / one.dirty_bytes)
         return replace(self, bend=min(1.0, rise / math.log(other.after_ms / one.after_ms)))
 
-    def rate_bytes_per_s(self, over_ms: float) -> float:
-        """The mean rate over *over_ms* milliseconds since clean, above 0."""
-        return self.dirty_bytes(over_ms) / over_ms * 1000
-
 
 def concave(seen: Iterable[DirtyPoint]) -> DirtyCurve:
     """The lowest curve of the form above that no observation exceeds.

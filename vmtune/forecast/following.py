@@ -16,7 +16,9 @@ from vmtune.model.migration.record import QemuStatus, Sample
 
 _PACE_OVER_MS = 3000
 """Throughput is that of the last so many milliseconds: steady against QEMU's bursts of 100 ms."""
-_PACES = 64
+_PACE_EVERY_MS = 250
+"""Between those that are kept: a service follows many migrations, and samples come 20 times a
+second."""
 _POINTS = 12
 """How many synchronisations the dirty curve is made of, the latest."""
 _ENOUGH_BYTES = 4 << 20
@@ -62,7 +64,9 @@ def observe(before: Followed, sample: Sample) -> Followed:
     last = before.last
     if last is None or before.synced is None:
         return Followed(synced=now, paces=(now,), last=sample)
-    seen = replace(before, paces=_recent((*before.paces, now)), last=sample)
+    kept = now.at_ms - before.paces[-1].at_ms >= _PACE_EVERY_MS
+    paces = _recent((*before.paces, now)) if kept else before.paces
+    seen = replace(before, paces=paces, last=sample)
     if sample.iteration <= last.iteration:
         return seen
     sent = now.memory_bytes - _memory_bytes(last)
@@ -95,15 +99,14 @@ def _recent(paces: tuple[Pace, ...]) -> tuple[Pace, ...]:
     """Those of the last seconds, and the newest one before."""
     oldest = paces[-1].at_ms - _PACE_OVER_MS
     first = max((n for n, pace in enumerate(paces) if pace.at_ms <= oldest), default=0)
-    kept = paces[first:]
-    return kept if len(kept) <= _PACES else (kept[0], *kept[1:-1:2], kept[-1])
+    return paces[first:]
 
 
 def throughput_bytes_per_s(seen: Followed) -> float | None:
     """Of the last seconds; None before something was sent."""
-    if len(seen.paces) < 2:
+    if seen.last is None:
         return None
-    first, last = seen.paces[0], seen.paces[-1]
+    first, last = seen.paces[0], _pace(seen.last)
     took_ms, sent = last.at_ms - first.at_ms, last.wire_bytes - first.wire_bytes
     if took_ms < _SETTLED_MS or sent <= 0:
         return None

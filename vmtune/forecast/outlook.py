@@ -109,7 +109,7 @@ def _ends_bent(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> boo
 
 def _ends(course: Course, syncs: int, rest_ms: float) -> Outlook:
     factors = FACTORS[min(syncs, len(FACTORS) - 1)]
-    # Whether the rest goes faster once QEMU heeds no limit is not known: the bounds have both.
+    # Whether the rest goes faster once QEMU lifts its limit is not known: the bounds have both.
     left_ms = course.left_ms - course.silence_ms
     return Outlook(
         True,

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from uuid import uuid4
-
 import pytest
 
-from tests.support.fakes import VM, fake_qemu
+from tests.support.fakes import fake_qemu
+from tests.support.migrations import make_migration
 from vmtune.engine.arrived_settings import restore_arrived, still_set
 from vmtune.model.host.facts import Reading
-from vmtune.model.migration.record import Migration, MigrationState, QemuStatus, Trigger
+from vmtune.model.migration.record import Migration, QemuStatus
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.tunable import Value
 from vmtune.testing.fake.driver import FakeDriver
 
 
 def migrated(**wanted: Value) -> Migration:
-    return Migration(
-        *(uuid4(), VM, "vm", "a", "b", Trigger.VMTUNE, "p", 1, wanted, ()),
-        MigrationState.ACTIVE,
-        datetime.now(UTC),
-    )
+    return make_migration(profile="p", revision=1, wanted=wanted)
 
 
 POSTCOPY = migrated(postcopy=True, max_postcopy_bandwidth_bytes_per_s=1 << 24)

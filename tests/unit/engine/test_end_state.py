@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import cast
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
 from tests.support.fakes import VM
+from tests.support.migrations import make_migration
 from vmtune.engine import end_state
 from vmtune.engine.end_state import Evidence, HostView, ask_both, conclude, find_end
 from vmtune.errors import CommandRefused, NotFound
@@ -17,7 +17,6 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import VmState, VmSummary
 from vmtune.model.migration.record import (
     MIGRATION_CANCELLED,
-    Migration,
     MigrationState,
     QemuStatus,
     Snapshot,
@@ -65,11 +64,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def concluded(source: Host, destination: Host | None) -> end_state.End:
-    record = Migration(
-        *(uuid4(), VM, "vm", "a", "b", Trigger.OBSERVED, "", 0, {}, ()),
-        MigrationState.ACTIVE,
-        datetime.now(UTC),
-    )
+    record = make_migration(trigger=Trigger.OBSERVED)
     asked = cast(Driver, source), cast(Driver | None, destination)
     return await ask_both(record, MigrationState.FAILED, Evidence(), *asked)
 
@@ -229,11 +224,7 @@ async def test_a_refusal_is_not_believed_without_a_look(
     source: Host, destination: Host, state: MigrationState
 ) -> None:
     """libvirt says failed when it loses the other libvirt, while QEMU goes on in post-copy."""
-    record = Migration(
-        *(uuid4(), VM, "vm", "a", "b", Trigger.VMTUNE, "", 0, {}, ()),
-        MigrationState.ACTIVE,
-        datetime.now(UTC),
-    )
+    record = make_migration()
     asked = cast(Driver, source), cast(Driver, destination)
     end = await find_end(record, Evidence(handle=Refused()), *asked)
     assert end.state is state
@@ -250,11 +241,7 @@ async def test_one_that_libvirt_refused_to_begin_has_failed_whatever_another_mig
         async def wait(self) -> None:
             raise CommandRefused("another migration job is already running")
 
-    record = Migration(
-        *(uuid4(), VM, "vm", "a", "b", Trigger.VMTUNE, "", 0, {}, ()),
-        MigrationState.STARTING,
-        datetime.now(UTC),
-    )
+    record = make_migration(state=MigrationState.STARTING)
     source, destination = Host((VmState.RUNNING, QemuStatus.ACTIVE)), Host(ARRIVING)
     asked = cast(Driver, source), cast(Driver, destination)
     end = await find_end(record, Evidence(Refused()), *asked)
@@ -295,11 +282,7 @@ class Reported:
 async def test_what_cancelled_means(evidence: Evidence, state: MigrationState, why: str) -> None:
     """QEMU says cancelled of an operator's abort, and of libvirt's own: after a failure, or when it
     is started again."""
-    record = Migration(
-        *(uuid4(), VM, "vm", "a", "b", Trigger.VMTUNE, "", 0, {}, ()),
-        MigrationState.ACTIVE,
-        datetime.now(UTC),
-    )
+    record = make_migration()
     asked = cast(Driver, Host(CANCELLED)), cast(Driver, Host(LEFT))
     end = await find_end(record, evidence, *asked)
     assert end.state is state

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, cast
-from uuid import uuid4
 
 import pytest
 
+from tests.support.migrations import SimulatedClock, make_migration
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.recovery import Recovery, RecoverySettings
 from vmtune.errors import CommandRefused, TooLate, VmtuneError
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
-from vmtune.model.migration.record import Migration, MigrationFields, MigrationState, Trigger
-
-
-class Clock:
-    """Time that passes by sleeping only."""
-
-    def __init__(self) -> None:
-        self.at = 0.0
-
-    def now(self) -> float:
-        return self.at
-
-    async def sleep(self, seconds: float) -> None:
-        self.at += seconds
+from vmtune.model.migration.record import Migration, MigrationFields, MigrationState
 
 
 class Side:
@@ -59,20 +45,7 @@ class Kept:
     """A record in memory."""
 
     def __init__(self) -> None:
-        self.migration = Migration(
-            id=uuid4(),
-            vm=uuid4(),
-            vm_name="web",
-            source="a",
-            destination="b",
-            trigger=Trigger.VMTUNE,
-            profile="",
-            revision=0,
-            wanted={},
-            overrides=(),
-            state=MigrationState.POSTCOPY_PAUSED,
-            created_at=datetime.now(UTC),
-        )
+        self.migration = make_migration(state=MigrationState.POSTCOPY_PAUSED)
         self.steps: list[StepRecord] = []
         self.saved: list[Any] = []  # any: fields of several types
 
@@ -90,7 +63,7 @@ class Kept:
 async def recovered(source: Side, settings: RecoverySettings) -> Kept:
     kept = Kept()
     hosts, notes = cast("Hosts", TwoHosts(source)), cast("Notes", kept)
-    await Recovery(hosts, notes, settings, Clock()).run()
+    await Recovery(hosts, notes, settings, SimulatedClock()).run()
     return kept
 
 

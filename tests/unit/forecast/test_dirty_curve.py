@@ -57,4 +57,3 @@ def test_one_observation_does_not_bend_it() -> None:
 def test_beyond_one_observation_its_rate_goes_on() -> None:
     curve = concave([DirtyPoint(100, 400)])
     assert curve.dirty_bytes(1000) == pytest.approx(4000)
-    assert curve.rate_bytes_per_s(1000) == pytest.approx(4000)

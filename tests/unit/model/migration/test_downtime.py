@@ -1,28 +1,17 @@
 from dataclasses import replace
-from datetime import UTC, datetime
-from uuid import uuid4
 
 import pytest
 
+from tests.support.migrations import make_migration
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.downtime import downtime_kept
-from vmtune.model.migration.record import Migration, MigrationState, Totals, Trigger
+from vmtune.model.migration.record import Migration, MigrationState, Totals
 from vmtune.model.migration.step_text import describe
 from vmtune.model.migration.steps import AfterSeconds, SetValues, Step, StepAction
 
-COMPLETED = Migration(
-    id=uuid4(),
-    vm=uuid4(),
-    vm_name="web",
-    source="a",
-    destination="b",
-    trigger=Trigger.VMTUNE,
-    profile="careful",
-    revision=1,
+COMPLETED = make_migration(
     wanted={"downtime_limit_ms": 200},
-    overrides=(),
     state=MigrationState.COMPLETED,
-    created_at=datetime.now(UTC),
     totals=Totals(30_000, 694, 10, 1 << 30, 5),
 )
 
