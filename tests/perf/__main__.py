@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-_NOT_PROGRAMS = {"__init__", "__main__", "report", "stats_traps", "support"}
+_NOT_PROGRAMS = {"__init__", "__main__", "dataset", "report", "stats_traps", "support"}
 _BY_NAME_ALONE = {"soak"}
 """Takes an hour, or ``MINUTES=``."""
 _LONGEST_S = 1800

@@ -124,24 +124,31 @@ def _seen(result: RunResult) -> dict[str, Any]:  # any: JSON
     }
 
 
-def main() -> None:
-    """Do those that are not there yet."""
-    results = Path(sys.argv[1]) / "migrations.jsonl"
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else COUNT
-    seed = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
+def collect(results: Path, count: int, seed: int) -> list[dict[str, Any]]:  # any: JSON
+    """The first *count* migrations of *seed*, by number. Those that the file *results* does not
+    have are done, and appended to it."""
     results.parent.mkdir(parents=True, exist_ok=True)
-    have = set()
+    have: dict[int, dict[str, Any]] = {}
     if results.exists():
-        have = {json.loads(line)["number"] for line in results.read_text().splitlines()}
+        stored = (json.loads(line) for line in results.read_text().splitlines())
+        have = {one["number"]: one for one in stored}
     with folder() as at:
         for number in range(count):
             if number in have:
                 continue
-            found = migrate(drawn(seed, number), at)
+            found = have[number] = migrate(drawn(seed, number), at)
             with results.open("a") as file:
                 file.write(json.dumps(found) + "\n")
             took = found["totals"] and found["totals"]["total_time_ms"]
             print(number, found["profile"], found["state"], found["failure"][:80], took, flush=True)
+    return [have[number] for number in range(count)]
+
+
+def main() -> None:
+    """Do those that are not there yet."""
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else COUNT
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
+    collect(Path(sys.argv[1]) / "migrations.jsonl", count, seed)
 
 
 if __name__ == "__main__":

@@ -5,24 +5,31 @@ running one. The truth is when the guest ran on the destination. Beside it: what
 the throughput. A migration counts once for each number of synchronisations that were seen, with the
 median of its errors there; moments within 0.3 s of the end do not count.
 
-    python -m tests.perf.forecast_running RESULTS
+Without a folder of RESULTS it first does COUNT migrations itself, some 20 s each.
+
+    python -m tests.perf.forecast_running [RESULTS [COUNT [SEED]]]
 """
 
 from __future__ import annotations
 
-import json
+import math
 import statistics
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.perf.dataset import SEED, collect
 from tests.perf.report import Check, environment, finish
+from tests.perf.support import folder
 from vmtune.forecast.course import AutoConverge, Conditions
 from vmtune.forecast.following import Followed, observe, throughput_bytes_per_s
 from vmtune.forecast.outlook import Judged, judge
 from vmtune.model.migration.record import QemuStatus, Sample
 
+COUNT = 30
 _MOST_SYNCS = 4
 _TOO_NEAR_MS = 300
 _USUAL_PERCENT = 50
@@ -48,45 +55,79 @@ def replay(migration: dict[str, Any]) -> Iterator[tuple[int, Sample, Judged, flo
             yield min(seen.syncs, _MOST_SYNCS), sample, judged, pace
 
 
-def main() -> None:
-    """Replay and report."""
-    where = environment()
-    results = Path(sys.argv[1]) / "migrations.jsonl"
-    migrations = [json.loads(line) for line in results.read_text().splitlines()]
-    ours: dict[int, list[float]] = {}
-    naive: dict[int, list[float]] = {}
-    wrong = endless = ended = 0
-    for migration in migrations:
-        if not migration.get("samples"):
-            continue
+@dataclass(slots=True)
+class Tally:
+    """What was seen of all migrations, by synchronisations.
+
+    :param ours: the median error of each migration that completed; *naive*: of remaining bytes by
+        throughput.
+    :param held: for each, the share of the moments at which the bounds held the truth.
+    :param wrong: completed, and had been said not to end.
+    :param endless: did not complete, and were said not to end; of *unended*.
+    """
+
+    ours: dict[int, list[float]] = field(default_factory=dict)
+    naive: dict[int, list[float]] = field(default_factory=dict)
+    held: dict[int, list[float]] = field(default_factory=dict)
+    completed: int = 0
+    wrong: int = 0
+    unended: int = 0
+    endless: int = 0
+
+    def add(self, migration: dict[str, Any]) -> None:  # any: JSON
+        """Replay one."""
         completed = migration["state"] == "completed"
-        ended += completed
         end_ms = migration["samples"][-1]["at_ms"]
-        of_one: dict[int, list[tuple[float, float]]] = {}
+        moments: dict[int, list[tuple[float, float, bool]]] = {}
         said_endless = False
         for syncs, sample, judged, pace in replay(migration):
-            said_endless = said_endless or judged.outlook.ends is False
-            left_ms, expected_ms = end_ms - sample.at_ms, judged.outlook.left_ms
-            if completed and expected_ms is not None and left_ms > _TOO_NEAR_MS:
-                simple_ms = sample.remaining_bytes / pace * 1000
-                errors = (abs(expected_ms / left_ms - 1), abs(simple_ms / left_ms - 1))
-                of_one.setdefault(syncs, []).append(errors)
-        wrong += completed and said_endless
-        endless += not completed and said_endless
-        for syncs, errors in of_one.items():
-            ours.setdefault(syncs, []).append(statistics.median(e for e, _ in errors))
-            naive.setdefault(syncs, []).append(statistics.median(e for _, e in errors))
-    print(f"{'syncs seen':>10}{'migrations':>12}{'median error':>14}{'remaining/throughput':>22}")
-    for syncs in sorted(ours):
-        mine, theirs = statistics.median(ours[syncs]), statistics.median(naive[syncs])
-        print(f"{syncs:>10}{len(ours[syncs]):>12}{mine:>13.0%}{theirs:>21.0%}")
-    print(f"{ended} completed, of which {wrong} had been said not to end; "
-          f"{endless} of {len(migrations) - ended} others were said not to end")  # fmt: skip
-    first = statistics.median(ours.get(1, [1.0])) * 100
+            outlook = judged.outlook
+            said_endless = said_endless or outlook.ends is False
+            left_ms = end_ms - sample.at_ms
+            if not completed or outlook.left_ms is None or left_ms <= _TOO_NEAR_MS:
+                continue
+            simple_ms = sample.remaining_bytes / pace * 1000
+            held = (outlook.least_left_ms or 0) <= left_ms <= (outlook.most_left_ms or math.inf)
+            errors = abs(outlook.left_ms / left_ms - 1), abs(simple_ms / left_ms - 1), held
+            moments.setdefault(syncs, []).append(errors)
+        self.completed += completed
+        self.wrong += completed and said_endless
+        self.unended += not completed
+        self.endless += not completed and said_endless
+        for syncs, seen in moments.items():
+            ours, naive, held_there = zip(*seen, strict=True)
+            self.ours.setdefault(syncs, []).append(statistics.median(ours))
+            self.naive.setdefault(syncs, []).append(statistics.median(naive))
+            self.held.setdefault(syncs, []).append(statistics.fmean(held_there))
+
+
+def main() -> None:
+    """Collect what is not there, replay and report."""
+    where = environment()
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else COUNT
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
+    with ExitStack() as stack:
+        results = Path(sys.argv[1]) if len(sys.argv) > 1 else stack.enter_context(folder())
+        migrations = collect(results / "migrations.jsonl", count, seed)
+    tally = Tally()
+    for migration in migrations:
+        if migration.get("samples"):
+            tally.add(migration)
+    print("syncs seen  migrations  median error  remaining/throughput  within the bounds")
+    for syncs in sorted(tally.ours):
+        mine, theirs = (statistics.median(of[syncs]) for of in (tally.ours, tally.naive))
+        held = statistics.fmean(tally.held[syncs])
+        number = len(tally.ours[syncs])
+        print(f"{syncs:>10}{number:>12}{mine:>14.0%}{theirs:>22.0%}{held:>19.0%}")
+    print(
+        f"{tally.completed} completed, of which {tally.wrong} had been said not to end; "
+        f"{tally.endless} of {tally.unended} others were said not to end"
+    )
+    first = statistics.median(tally.ours.get(1, [1.0])) * 100
     finish(
         "forecast_running",
         [Check("median error after the first synchronisation", first, "%", _USUAL_PERCENT, "max")],
-        {"errors": ours, "remaining_by_throughput": naive},
+        {"errors": tally.ours, "remaining_by_throughput": tally.naive, "within": tally.held},
         where,
     )
 
