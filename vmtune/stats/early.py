@@ -1,26 +1,35 @@
 """An early sign of a change: what the last runs of a history look like, before a change can be
 confirmed.
 
-A change is confirmed from :data:`~vmtune.stats.steps.LEAST_SEGMENT` runs on. Somebody who waits
-for that has a slower host for a week of nightly runs. So the last 2 and the last 3 runs are held
-against those since the last change: their mean score must be farther out than the noise makes it,
-and than 99 % of all such means before it. Scores are distances from the median, cut off at 2.5
-standard deviations, so that one outlier gives no sign, and two seldom. The noise's
-standard deviation is estimated robustly, its autocorrelation from the runs before, and taken a
-standard error higher.
+A change is confirmed from :data:`~vmtune.stats.steps.LEAST_SEGMENT` runs on, and a small one
+later. Somebody who waits for that has a slower host for a week of nightly runs. So the last 2 and
+the last 3 runs are held against those since the last change: their mean score must be farther out
+than the noise makes it, and than most such means before it. Scores are distances from the median,
+cut off at 2.5 standard deviations, so that one outlier gives no clear sign, and two seldom. The
+noise's standard deviation is estimated robustly, its autocorrelation from the runs before, and
+taken a standard error higher.
 
-It errs: of histories without a change up to 2.5 % show a sign when they are looked at (once;
-``tests/perf/stats_trends.py`` simulates it). It is provisional, and never a verdict: later runs
-confirm it or it goes away. A step of 20 % gives it within 3 runs nearly always where runs are
-spread by 5 %, and in half of the cases by 10 %.
+It errs, and how often is a choice, so there are two strengths with an error rate each
+(:data:`FALSE_AT_MOST`): of histories without a change so many show one when they are looked at
+once (``tests/perf/stats_signs.py`` simulates it). It is provisional, and never a verdict: later
+runs confirm it or it goes away.
 
-Huber, P. J. (1964). Robust estimation of a location parameter. Ann. Math. Statist. 35.
+No method does much better within 3 runs. A step of 20 % of runs that are spread by 10 % moves the
+sum of 3 runs by 3.2 of its standard deviations. A test that knows the level, the spread, the place
+and the size of the step, and finds 90 % of the steps both up and down, has by Neyman and Pearson's
+lemma a false sign in at least 6 % of any 3 runs without one (10 % where one run in ten is an
+outlier, 16 to 20 % with an autocorrelation of 0.3 to 0.5). Spread by 5 % it is 1 in 200,000.
+
+Huber, P. J. (1964). Robust estimation of a location parameter. Ann. Math. Statist. 35. Neyman, J.,
+& Pearson, E. S. (1933). On the problem of the most efficient tests of statistical hypotheses.
+Phil. Trans. R. Soc. A 231.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
@@ -31,11 +40,26 @@ LEAST_BEFORE = 15
 NEWEST = (2, 3)
 """How many of the last runs are looked at."""
 _CUT_OFF = 2.5
-_LIMIT = 2.7
-_FARTHER_THAN = 0.99
+_TINY = 1e-9
 _TO_SIGMA = 1.4826
 _CENTRAL = (0.15, 0.85)
 _CENTRAL_SPAN = 2.073  # of a normal distribution, in standard deviations
+
+
+class Strength(StrEnum):
+    """How far the last runs lie apart."""
+
+    FAINT = "faint"
+    """Finds nine in ten steps of two standard deviations within 3 runs, and errs often."""
+    CLEAR = "clear"
+    """Finds half of these, and nearly all of twice the size."""
+
+
+FALSE_AT_MOST = {Strength.FAINT: 0.16, Strength.CLEAR: 0.035}
+"""The share of histories without a change that show a sign at a look, of the worst shape of noise;
+the clear ones count among the faint ones too."""
+_LIMITS = {Strength.FAINT: (1.4, 0.95), Strength.CLEAR: (2.7, 0.99)}
+"""In standard deviations of the mean; and the share of the means before that it is beyond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +74,32 @@ class EarlySign:
     at: int
     before: float
     after: float
+    strength: Strength
 
 
 def early_sign(values: Floats) -> EarlySign | None:
-    """Whether the last of the values since the last change show the next one."""
-    scale_of = np.log(values) if len(values) and values.min() > 0 else values
-    strongest, found = 0.0, None
-    for newest in NEWEST:
-        at = len(values) - newest
-        if at < LEAST_BEFORE:
-            continue
-        strength = _strength(scale_of[:at], scale_of[at:])
-        if strength > strongest:
-            strongest = strength
-            found = EarlySign(at, float(np.median(values[:at])), float(np.median(values[at:])))
-    return found
+    """Whether the last of the values since the last change show the next one; the clearest sign
+    of those that they give."""
+    scores = np.log(values) if len(values) and values.min() > 0 else values
+    places = [len(values) - newest for newest in NEWEST if len(values) - newest >= LEAST_BEFORE]
+    apart = {at: _apart(scores[:at], scores[at:]) for at in places}
+    for strength in (Strength.CLEAR, Strength.FAINT):
+        at = max(places, key=lambda place: apart[place][strength], default=0)
+        if at and apart[at][strength] > 1:
+            before, after = (float(np.median(part)) for part in (values[:at], values[at:]))
+            return EarlySign(at, before, after, strength)
+    return None
 
 
-def _strength(before: Floats, last: Floats) -> float:
-    """How much the last lie beyond the limit, as a ratio; 0 if they do not."""
+def _apart(before: Floats, last: Floats) -> dict[Strength, float]:
+    """How far the last lie from those before, by the limit of each strength."""
     count, newest = len(before), len(last)
     middle = float(np.median(before))
     low, high = np.quantile(before, _CENTRAL)
     scale = max(_TO_SIGMA * float(np.median(np.abs(before - middle))), (high - low) / _CENTRAL_SPAN)
     scale *= 1 + 1.5 / count
     if not scale:
-        return 0.0
+        return dict.fromkeys(Strength, 0.0)
     scores = np.clip((before - middle) / scale, -_CUT_OFF, _CUT_OFF)
     size = abs(float(np.clip((last - middle) / scale, -_CUT_OFF, _CUT_OFF).mean()))
     about = scores - scores.mean()
@@ -85,11 +109,12 @@ def _strength(before: Floats, last: Floats) -> float:
     variance = (again ** np.abs(places[:, None] - places)).mean() + (1 + again) / (
         1 - again
     ) / count
-    bar = max(
-        _LIMIT * math.sqrt(variance),
-        float(np.quantile(np.abs(_means(scores, newest)), _FARTHER_THAN)),
-    )
-    return size / bar if size > bar + 1e-9 else 0.0
+    means = np.abs(_means(scores, newest))
+    return {
+        strength: (size - _TINY)
+        / max(limit * math.sqrt(variance), float(np.quantile(means, farther_than)))
+        for strength, (limit, farther_than) in _LIMITS.items()
+    }
 
 
 def _means(scores: Floats, size: int) -> Floats:

@@ -16,7 +16,8 @@ that ranks do not find; where the far values are the step itself, ranks find it.
 A step counts above a limit that grows with the autocorrelation that is left besides it and depends
 on the number of runs (:data:`LIMITS`). The limits were set so that of 2,000 simulated series
 without a change, normal, skewed, with outliers and with two modes, at most 5 % show one, for
-autocorrelations of 0 to 0.5. (``tests/perf/stats_trends.py`` simulates it with other seeds.)
+autocorrelations of 0 to 0.5. Where the runs besides the step have two modes it must exceed
+:data:`FOR_MODES` more. (``tests/perf/stats_trends.py`` simulates it with other seeds.)
 
 A level that lasts for a while only hides from a single step in the whole series. So parts of it
 are searched too, in a fixed pattern, with a limit that is higher by :data:`FOR_PARTS`.
@@ -32,11 +33,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
+from vmtune.stats.modes import multimodal
 from vmtune.stats.ranks import Floats, doubled_midranks
 
 LEAST_SEGMENT = 5
@@ -50,6 +52,9 @@ BY_AUTOCORRELATION = {0.0: 0.0, 0.05: 4.0, 0.1: 6.5, 0.3: 8.5, 0.5: 10.0, 0.7: 1
                       0.95: 14.0}  # fmt: skip
 """How much more it must exceed, by the autocorrelation that is left."""
 FOR_PARTS = 10.0
+FOR_MODES = 3.0
+"""How much more where the runs about the step are of two kinds: which kind comes next is drawn
+anew each time, and hides what autocorrelation the runs of one kind have."""
 _AUTOCORRELATIONS = np.arange(0, 0.96, 0.05)[:, None]
 _PART_SHRINKS = 1 / math.sqrt(2)
 _LEAST_PART = 20
@@ -111,6 +116,8 @@ def best_step(values: Floats) -> Step:
             found = max(found, _likeliest(scores), key=lambda step: step.excess)
     if found.excess > 0 and not _unlike_shuffled(ranks):
         return Step(found.at, -math.inf, found.autocorrelation)
+    if 0 < found.excess <= FOR_MODES and _in_modes(values, found.at):
+        return replace(found, excess=found.excess - FOR_MODES)
     return found
 
 
@@ -193,6 +200,12 @@ def _likeliest(scores: Floats) -> Step:
 def _log_likelihood(unexplained: Floats, length: int) -> Floats:
     likelihood: Floats = -length / 2 * np.log(unexplained) + np.log(1 - _AUTOCORRELATIONS**2) / 2
     return likelihood
+
+
+def _in_modes(values: Floats, at: int) -> bool:
+    """Whether the values have more than one mode besides the step."""
+    parts = (values[:at], values[at:])
+    return bool(multimodal(np.concatenate([part - np.median(part) for part in parts])))
 
 
 def _unlike_shuffled(ranks: Floats) -> bool:

@@ -12,7 +12,7 @@ from pydantic import Field, create_model
 from vmtune.api.schemas.common import Model, Page, TextOrNone, Texts, texts_of
 from vmtune.bench.model.metrics.table import Direction
 from vmtune.bench.model.runs.run import RunState, Testbed
-from vmtune.bench.model.trend.change import ChangeKind, Triage
+from vmtune.bench.model.trend.change import ChangeKind, SignStrength, Triage
 from vmtune.bench.report.report import FORMAT, VERSION, Report
 from vmtune.bench.services.comparisons.setup_history import History, SetupHistory, Shift, Sign
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -124,13 +124,17 @@ class ShiftView(Model):
 
 
 class SignView(Model):
-    """An early, provisional sign of a change in the newest runs. Of histories without a change
-    2 to 3 % show one at a time."""
+    """An early, provisional sign of a change in the newest runs. Histories without a change show
+    one, too."""
 
     at: int = Field(description="Index of the first of these points; they are the last ones.")
     run: UUID
     since: datetime
     ratio: float | None
+    strength: SignStrength
+    false_at_most: float = Field(
+        description="Of histories without a change, the share that shows such a sign at a look."
+    )
     text: str
 
     @classmethod

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.histories import NOISES, quiet
+from tests.support.histories import NOISES, normal, quiet
 from tests.support.histories import history as ar_history
 from tests.support.stats_simulation import SHAPES
 from vmtune.errors import InvalidInput
 from vmtune.stats.changes import LEAST_POINTS, ChangeKind, changes, completion_changes, newest_sign
+from vmtune.stats.early import FALSE_AT_MOST, Strength
 from vmtune.stats.model import Criterion, Observation, Verdict
 
 TIME = Criterion("total_time_ms", unit="ms")
@@ -50,23 +51,47 @@ def test_a_step_gives_a_sign_within_three_runs_and_is_confirmed_later() -> None:
         values = ar_history(random, quiet, 60, step=1.2, at=50)
         first = history(values[:53])
         sign = newest_sign(first, changes(first, TIME))
-        signs += sign is not None and sign.at in (50, 51) and sign.after > 1.1 * sign.before
+        signs += (
+            sign is not None
+            and sign.strength is Strength.CLEAR
+            and sign.at in (50, 51)
+            and sign.after > 1.1 * sign.before
+        )
         seen = changes(history(values), TIME)
         confirmed += any(abs(change.at - 50) <= 2 for change in seen)
     assert signs >= 85  # in some others the change is found already
     assert confirmed >= 85
 
 
-def test_one_outlier_at_the_end_gives_no_sign() -> None:
+def test_a_step_of_twice_the_spread_gives_at_least_a_faint_sign() -> None:
+    random = np.random.default_rng(18)
+    signs = []
+    for _ in range(200):
+        values = ar_history(random, normal, 53, step=1.2, at=50)
+        looks = [newest_sign(history(values[:seen]), ()) for seen in (51, 52, 53)]
+        signs.append({sign.strength for sign in looks if sign is not None})
+    assert sum(bool(seen) for seen in signs) >= 0.87 * 200
+    assert sum(Strength.CLEAR in seen for seen in signs) <= 0.7 * 200
+
+
+def test_one_outlier_at_the_end_gives_no_clear_sign() -> None:
     values = SHAPES["steady"](np.random.default_rng(2), (40,))
     values[-1] *= 50
-    assert newest_sign(history(values), ()) is None
+    sign = newest_sign(history(values), ())
+    assert sign is None or sign.strength is Strength.FAINT
 
 
-def test_what_is_steady_seldom_gives_a_sign() -> None:
-    random = np.random.default_rng(9)
-    series = [ar_history(random, NOISES["outliers"], 60) for _ in range(300)]
-    assert sum(newest_sign(history(values), ()) is not None for values in series) <= 0.05 * 300
+@pytest.mark.parametrize("noise", ["normal", "outliers", "bimodal"])
+def test_what_is_steady_seldom_gives_a_sign(noise: str) -> None:
+    random = np.random.default_rng([9, *noise.encode()])
+    series = [ar_history(random, NOISES[noise], 60) for _ in range(300)]
+    signs = [newest_sign(history(values), ()) for values in series]
+    for strengths, most in (
+        ((Strength.CLEAR,), FALSE_AT_MOST[Strength.CLEAR]),
+        (tuple(Strength), FALSE_AT_MOST[Strength.FAINT]),
+    ):
+        shown = sum(sign is not None and sign.strength in strengths for sign in signs)
+        assert shown <= (most + 0.02) * 300
 
 
 def test_a_slow_change_is_one_ramp() -> None:

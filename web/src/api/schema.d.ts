@@ -6508,9 +6508,15 @@ export interface components {
             token: string;
         };
         /**
+         * SignStrength
+         * @description How far the newest runs lie apart; the words of :class:`vmtune.stats.early.Strength`.
+         * @enum {string}
+         */
+        SignStrength: "faint" | "clear";
+        /**
          * SignView
-         * @description An early, provisional sign of a change in the newest runs. Of histories without a change
-         *     2 to 3 % show one at a time.
+         * @description An early, provisional sign of a change in the newest runs. Histories without a change show
+         *     one, too.
          */
         SignView: {
             /**
@@ -6530,6 +6536,12 @@ export interface components {
             since: string;
             /** Ratio */
             ratio: number | null;
+            strength: components["schemas"]["SignStrength"];
+            /**
+             * False At Most
+             * @description Of histories without a change, the share that shows such a sign at a look.
+             */
+            false_at_most: number;
             /** Text */
             text: string;
         };

@@ -111,10 +111,18 @@ test("a change is triaged by keyboard, with a note", async () => {
 
 test("an early sign is told as provisional, and drawn", () => {
   const text = "the last 3 runs: 1.2 times the median before; provisional";
-  const sign = { at: 37, run: RUN, since: AT, ratio: 1.2, text };
+  const sign = {
+    at: 37,
+    run: RUN,
+    since: AT,
+    ratio: 1.2,
+    strength: "faint" as const,
+    false_at_most: 0.16,
+    text,
+  };
   const entry = { ...ENTRY, changes: [], sign };
   show(entry);
-  expect(screen.getByText(`Early sign: ${text}`, { exact: false })).toBeVisible();
+  expect(screen.getByText(`Faint early sign: ${text}`, { exact: false })).toBeVisible();
   expect(screen.getByText("No change in 40 runs.")).toBeVisible();
   const [series] = plot(entry, "ms").series as { markLine: { data: { xAxis: number }[] } }[];
   expect(series?.markLine.data.map((each) => each.xAxis)).toEqual([37.5]);

@@ -198,7 +198,13 @@ export function Setup({
         />
       }
     >
-      {entry.sign && <Alert isInline variant="info" title={`Early sign: ${entry.sign.text}`} />}
+      {entry.sign && (
+        <Alert
+          isInline
+          variant={entry.sign.strength === "clear" ? "warning" : "info"}
+          title={`${entry.sign.strength === "clear" ? "Clear" : "Faint"} early sign: ${entry.sign.text}`}
+        />
+      )}
       {entry.points.length > 0 && (
         <Chart
           option={option}

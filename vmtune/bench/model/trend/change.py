@@ -17,6 +17,13 @@ class ChangeKind(StrEnum):
     SPREAD = "spread"
 
 
+class SignStrength(StrEnum):
+    """How far the newest runs lie apart; the words of :class:`vmtune.stats.early.Strength`."""
+
+    FAINT = "faint"
+    CLEAR = "clear"
+
+
 class Triage(StrEnum):
     """What people made of a change."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from vmtune.bench.machine.environment import differences
 from vmtune.bench.model.metrics.table import METRICS, Direction, Metric
 from vmtune.bench.model.runs.run import Run, RunState
-from vmtune.bench.model.trend.change import ChangeKind, FoundChange
+from vmtune.bench.model.trend.change import ChangeKind, FoundChange, SignStrength
 from vmtune.bench.report.build import LIMITS, Plan, criterion_of, report_run
 from vmtune.bench.services.comparisons.setup_history import (
     CompletionShift,
@@ -278,9 +278,12 @@ def _spread_text(spread: float | None) -> str:
 def _sign(points: Sequence[Point], sign: EarlySign | None, metric: Metric) -> Sign | None:
     if sign is None:
         return None
+    from vmtune.stats.early import FALSE_AT_MOST  # noqa: PLC0415 - takes a second
+
     first = points[sign.at]
     ratio = sign.after / sign.before if sign.before > 0 and sign.after > 0 else None
     newest = len(points) - sign.at
+    wrong = FALSE_AT_MOST[sign.strength]
     size = (
         f"{ratio:.3g} times the median before"
         if ratio is not None
@@ -291,8 +294,14 @@ def _sign(points: Sequence[Point], sign: EarlySign | None, metric: Metric) -> Si
         first.run,
         first.at,
         ratio,
-        f"the last {newest} runs: {size}; provisional, more runs confirm it or not",
+        SignStrength(sign.strength.value),
+        wrong,
+        f"the last {newest} runs: {size}; provisional, more runs confirm it or not: up to "
+        f"{100 * wrong:.2g} % of histories without a change show a sign {_AS_THIS[sign.strength]}",
     )
+
+
+_AS_THIS = {"faint": "as faint as this", "clear": "as clear as this"}
 
 
 def same_change(

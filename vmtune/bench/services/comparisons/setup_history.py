@@ -9,7 +9,7 @@ from uuid import UUID
 
 from vmtune.bench.model.metrics.table import Metric
 from vmtune.bench.model.runs.run import RunState, Testbed
-from vmtune.bench.model.trend.change import ChangeKind, FoundChange
+from vmtune.bench.model.trend.change import ChangeKind, FoundChange, SignStrength
 from vmtune.model.tunables.tunable import Value
 
 
@@ -84,17 +84,20 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What the newest runs hint at. Provisional: of histories in which nothing changed, 2 to 3 %
-    show one at a time.
+    """What the newest runs hint at. Provisional: histories in which nothing changed show one too.
 
     :param at: the index of the first of these points; they are the last ones.
     :param ratio: their median by the median before; None where there is none.
+    :param false_at_most: of histories in which nothing changed, the share that shows such a sign
+        at a look, 0 to 1.
     """
 
     at: int
     run: UUID
     since: datetime
     ratio: float | None
+    strength: SignStrength
+    false_at_most: float
     text: str
 
 

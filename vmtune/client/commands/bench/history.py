@@ -133,7 +133,7 @@ def _entry(metric: str, entry: Document) -> Iterator[str]:
         yield from table(columns, rows, "no runs")
     yield from _completion(entry)
     if entry["sign"]:
-        yield f"early sign: {entry['sign']['text']}"
+        yield f"{entry['sign']['strength']} early sign: {entry['sign']['text']}"
     if entry["reason"]:
         yield entry["reason"]
     elif not entry["changes"]:
