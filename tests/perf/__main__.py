@@ -8,15 +8,19 @@ import sys
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-_NOT_PROGRAMS = {"__init__", "__main__", "dataset", "report", "stats_traps", "support"}
 _BY_NAME_ALONE = {"soak"}
 """Takes an hour, or ``MINUTES=``."""
 _LONGEST_S = 1800
 
 
 def programs() -> list[str]:
-    """The names of all benchmarks."""
-    return sorted(p.stem for p in _FOLDER.glob("*.py") if p.stem not in _NOT_PROGRAMS)
+    """The names of all benchmarks: the modules that are run and give a table of checks."""
+    marks = ('if __name__ == "__main__":', "finish(")
+    return sorted(
+        path.stem
+        for path in _FOLDER.glob("*.py")
+        if path.stem != "__main__" and all(mark in path.read_text("utf-8") for mark in marks)
+    )
 
 
 def run(name: str) -> list[dict[str, object]]:

@@ -1,7 +1,7 @@
 """Apache Otava on given series, in a Python of its own: it is no part of vmtune's environment.
 
 ``OTAVA=`` names a Python that has it. Otherwise a virtual environment is made in ``.cache/otava``,
-for which PyPI must be reachable.
+for which PyPI must be reachable: ``make otava`` does that, and so does the benchmark.
 """
 
 from __future__ import annotations
@@ -25,15 +25,21 @@ for line in sys.stdin:
 """
 
 
-@lru_cache(maxsize=1)
-def python() -> Path | None:
-    """The Python that has Otava; None where it cannot be had."""
+def ready_python() -> Path | None:
+    """The Python that has Otava already; None without one."""
     given = os.environ.get("OTAVA")
     if given:
         return Path(given)
+    return _HOME / "bin" / "python" if (_HOME / "bin" / "otava").exists() else None
+
+
+@lru_cache(maxsize=1)
+def python() -> Path | None:
+    """The Python that has Otava, made if need be; None where it cannot be had."""
+    ready = ready_python()
+    if ready is not None:
+        return ready
     found = _HOME / "bin" / "python"
-    if (_HOME / "bin" / "otava").exists():
-        return found
     try:
         subprocess.run([sys.executable, "-m", "venv", _HOME], check=True, capture_output=True)
         subprocess.run(
@@ -58,3 +64,9 @@ def otava_changes(series: Sequence[Sequence[float]]) -> list[list[int]] | None:
         [program, "-c", _PROGRAM], input=lines, capture_output=True, text=True, check=True
     )
     return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+if __name__ == "__main__":
+    made = python()
+    print(made or "none")
+    sys.exit(made is None)

@@ -32,3 +32,11 @@ def test_the_json_line_is_shown_too(
     monkeypatch.setattr(subprocess, "Popen", started)
     assert runner.run("quick") == [check]
     assert line in capsys.readouterr().out.splitlines()
+
+
+def test_benchmarks_are_told_from_their_parts() -> None:
+    names = runner.programs()
+    assert {"stats_sim", "soak", "web"} <= set(names)
+    assert not {"stats_traps", "stats_trends", "stats_signs", "otava", "dataset", "report"} & set(
+        names
+    )

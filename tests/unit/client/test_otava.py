@@ -1,5 +1,5 @@
-"""Apache Otava reads what `vmtune bench history --csv` writes. Needs ``OTAVA=``, a Python that has
-Otava."""
+"""Apache Otava reads what `vmtune bench history --csv` writes. Needs `make otava`, or ``OTAVA=``, a
+Python that has Otava."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.perf.otava import ready_python
 from tests.support.api import Api
 from tests.support.measured import noisy, put
 from tests.unit.client.conftest import Vmtune
@@ -16,7 +17,7 @@ from vmtune.storage import Store
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif("OTAVA" not in os.environ, reason="OTAVA names no Python that has Otava"),
+    pytest.mark.skipif(ready_python() is None, reason="Apache Otava is not there: `make otava`"),
 ]
 
 
@@ -27,7 +28,9 @@ def test_otava_finds_the_step_in_the_file(real: Api, vmtune: Vmtune, tmp_path: P
     *files, config = vmtune(
         "bench", "history", "q/busy", "--csv", str(tmp_path), "--json"
     ).document["files"]
-    otava = Path(os.environ["OTAVA"]).parent / "otava"
+    python = ready_python()
+    assert python is not None
+    otava = python.parent / "otava"
     ended = subprocess.run(
         [otava, "analyze", Path(files[0]).stem, "--since", "2026-10-01"],
         capture_output=True,
