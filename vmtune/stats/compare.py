@@ -45,7 +45,7 @@ from vmtune.stats.ranks import Floats
 from vmtune.stats.rates import rates
 from vmtune.stats.summary import summarise
 from vmtune.stats.survival import logrank
-from vmtune.stats.turns import took_turns
+from vmtune.stats.turns import in_turns
 
 CONFIDENCE = 0.95
 """Of intervals. The verdicts' error rates follow from it (:mod:`~vmtune.stats.verdict`)."""
@@ -94,7 +94,7 @@ def compare(
         size=arms.size,
         measured=_measured(worst_a, worst_b),
         succeeded=succeeded(a, b, CONFIDENCE),
-        in_turns=None if in_blocks or not in_time else _in_turns(a, b),
+        in_turns=None if in_blocks or not in_time else in_turns(a, b),
     )
     if arms.size:
         found = (
@@ -102,7 +102,7 @@ def compare(
             if criterion.share
             else _values(found, worst_a, worst_b, arms, resolution)
         )
-        found = floor_for(found, noise_floor)
+        found = floor_for(found, noise_floor, (a, b))
     return judge(replace(found, notes=tuple(_notes(found, arms, noise_floor))))
 
 
@@ -153,12 +153,6 @@ def _claimed(comparison: Comparison, test: Test) -> float:
     if comparison.claim_p is None or by_survival(comparison):
         return test.p
     return comparison.claim_p
-
-
-def _in_turns(a: Sample, b: Sample) -> bool:
-    times = [[o.at_s for o in sample.observations if o.at_s is not None] for sample in (a, b)]
-    known = all(len(t) == len(s.observations) for t, s in zip(times, (a, b), strict=True))
-    return known and took_turns(*times)
 
 
 _FAMILIES: tuple[Callable[[Criterion], bool], ...] = (

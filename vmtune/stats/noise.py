@@ -12,6 +12,14 @@ it (``tests/perf/stats_sim.py``).
 For another number of blocks the floor is scaled by the root of the numbers' ratio, as the noise
 of a mean is. Below its floor an effect may be a property of the host and the hour, whatever its
 interval says: intervals do not know what changes between campaigns. It is marked, not dropped.
+
+Without blocks the floor has a part between sessions besides. Runs of one session have something in
+common that more of them do not average out. Where the arms ran in several sessions, an analysis
+of variance (one-way, random effects, groups of unequal size) shows how far sessions lie apart. The
+floor takes as much of it as the arms have different shares of their runs in the same sessions;
+nothing cancels out if they share none, and all of it if they share all alike.
+
+Searle, S. R. (1971). Topics in variance component estimation. Biometrics 27.
 """
 
 from __future__ import annotations
@@ -29,6 +37,8 @@ from vmtune.stats.shift import Spans, shift
 from vmtune.stats.verdict import LEAST_PAIRED, LEAST_UNPAIRED
 
 SHARE_BELOW = 0.95
+SESSION_GAP_S = 3600.0
+"""Without a run for so long, another session begins."""
 _ALL_UP_TO = 12  # blocks: 4,096 ways to give signs
 _DRAWN = 2000
 _SEED = 1
@@ -119,14 +129,62 @@ def floor_of(floor: NoiseFloor, size: int, design: Design = Design.PAIRED) -> fl
     return floor.effect * factor
 
 
-def floor_for(comparison: Comparison, floor: NoiseFloor | None) -> Comparison:
+def between_sessions(a: Sample, b: Sample, scale: Scale) -> float:
+    """What difference between identical arms 95 % of comparisons stay below for the sessions that
+    they ran in, on the scale (a logarithm for ratios).
+
+    0 where it is not known: without times, or where no arm has values of several sessions, or
+    their differences are no larger than those within.
+    """
+    known = [
+        (arm, o)
+        for arm, sample in enumerate((a, b))
+        for o in sample.observations
+        if o.value is not None and not o.censored
+    ]
+    runs = sorted((o.at_s, arm, o.value) for arm, o in known
+                  if o.at_s is not None and o.value is not None)  # fmt: skip
+    if not runs or len(runs) < len(known):
+        return 0.0
+    at = np.array([each for each, _, _ in runs])
+    session = np.cumsum(np.diff(at, prepend=at[:1]) > SESSION_GAP_S)
+    arm = np.array([each for _, each, _ in runs])
+    values = np.array([each for _, _, each in runs])
+    if scale is Scale.RATIO:
+        values = np.log(values)
+    counts = np.array([np.bincount(session[arm == each], minlength=session[-1] + 1)
+                       for each in (0, 1)])  # fmt: skip
+    freedom = int((counts > 0).sum()) - 2
+    within_freedom = len(runs) - int((counts > 0).sum())
+    if not counts.sum(axis=1).all() or freedom < 1 or within_freedom < 1:
+        return 0.0
+    between = within = 0.0
+    for each in (0, 1):
+        about = values[arm == each].mean()
+        for place in np.flatnonzero(counts[each]):
+            group = values[(arm == each) & (session == place)]
+            between += len(group) * float(group.mean() - about) ** 2
+            within += float(((group - group.mean()) ** 2).sum())
+    of_each = counts.sum(axis=1)
+    size = float((of_each - (counts**2).sum(axis=1) / of_each).sum()) / freedom
+    variance = (between / freedom - within / within_freedom) / size
+    apart = float((np.diff(counts / of_each[:, None], axis=0) ** 2).sum())
+    if variance <= 0 or not apart:
+        return 0.0
+    from scipy.stats import t  # noqa: PLC0415 - takes a second
+
+    return float(t.ppf((1 + SHARE_BELOW) / 2, freedom)) * math.sqrt(variance * apart)
+
+
+def floor_for(
+    comparison: Comparison, floor: NoiseFloor | None, arms: tuple[Sample, Sample] | None = None
+) -> Comparison:
     """The comparison, marked if its estimate is below the floor.
 
+    :param arms: what was compared; for the part between sessions, if it was not in blocks.
     :raise InvalidInput: the floor is of another metric.
     """
-    if floor is None:
-        return comparison
-    if floor.metric != comparison.metric:
+    if floor is not None and floor.metric != comparison.metric:
         raise InvalidInput(
             f"the noise floor is of {floor.metric}, not of {comparison.metric}",
             field="noise_floor",
@@ -134,13 +192,26 @@ def floor_for(comparison: Comparison, floor: NoiseFloor | None) -> Comparison:
             remedy=f"give the noise floor of {comparison.metric}",
         )
     effect = comparison.effect
-    unpaired = comparison.design is Design.UNPAIRED
-    alike = effect and floor.scale is effect.scale and (unpaired or floor.design is Design.PAIRED)
-    if effect is None or not alike:
+    if effect is None:
         return comparison
-    level = floor_of(floor, comparison.size, comparison.design)
-    if effect.scale is Scale.RATIO:
-        below = abs(math.log(effect.estimate)) < math.log(level)
-    else:
-        below = abs(effect.estimate) < level
-    return replace(comparison, noise_floor=level, below_noise_floor=below)
+    unpaired = comparison.design is Design.UNPAIRED
+    ratio = effect.scale is Scale.RATIO
+    sessions = 0.0
+    if arms and unpaired and effect.scale is not Scale.SHARE:
+        sessions = between_sessions(*arms, effect.scale)
+    level = sessions
+    if (
+        floor is not None
+        and floor.scale is effect.scale
+        and (unpaired or floor.design is Design.PAIRED)
+    ):
+        known = floor_of(floor, comparison.size, comparison.design)
+        level = math.hypot(math.log(known) if ratio else known, sessions)
+    elif not sessions:
+        return comparison
+    size = abs(math.log(effect.estimate) if ratio else effect.estimate)
+    return replace(
+        comparison,
+        noise_floor=math.exp(level) if ratio else level,
+        below_noise_floor=size < level,
+    )

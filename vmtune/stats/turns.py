@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from vmtune.stats.model import Sample
+
 _MOST_APART = 1 / 3
 
 
@@ -28,3 +30,10 @@ def took_turns(a: Sequence[float], b: Sequence[float]) -> bool:
     expected = 1 + 2 * len(a) * len(b) / (len(a) + len(b))
     later = sum((y > x) - (y < x) for x in a for y in b) / (len(a) * len(b))
     return stretches >= int(expected) and abs(later) <= _MOST_APART
+
+
+def in_turns(a: Sample, b: Sample) -> bool:
+    """Whether it is known of all runs when they began, and the arms took turns."""
+    times = [[o.at_s for o in sample.observations if o.at_s is not None] for sample in (a, b)]
+    known = all(len(t) == len(s.observations) for t, s in zip(times, (a, b), strict=True))
+    return known and took_turns(*times)

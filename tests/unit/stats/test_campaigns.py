@@ -172,6 +172,61 @@ def test_a_floor_shrinks_with_the_root_of_the_blocks() -> None:
     assert floor_of(replace(floor, scale=Scale.DIFFERENCE, effect=8.0), 40) == pytest.approx(4)
 
 
+def sessions(
+    random: np.random.Generator, of_a: list[int], of_b: list[int], apart: float = 0.1
+) -> tuple[Sample, Sample]:
+    """Equal arms with so many runs in each session, a day apart; *apart* as a logarithm."""
+    level = apart * random.normal(size=len(of_a))
+    samples = []
+    for arm, counts in (("a", of_a), ("b", of_b)):
+        places = np.repeat(np.arange(len(counts)), counts)
+        values = 1000 * np.exp(level[places] + 0.03 * random.normal(size=len(places)))
+        at = 86_400.0 * places + 60.0 * np.arange(len(places))
+        runs = (Observation(value, at_s=t) for value, t in zip(values.tolist(), at, strict=True))
+        samples.append(Sample(arm, tuple(runs)))
+    return samples[0], samples[1]
+
+
+@pytest.mark.parametrize("runs", [3, 40])
+def test_without_blocks_sessions_are_part_of_the_floor_however_many_runs_they_have(
+    runs: int,
+) -> None:
+    random = np.random.default_rng(runs)
+    alone = [runs, 0, runs, 0, runs, 0, runs, 0]
+    other = [0, runs, 0, runs, 0, runs, 0, runs]
+    below = [compare(*sessions(random, alone, other), TIME).below_noise_floor for _ in range(300)]
+    assert sum(map(bool, below)) >= 0.92 * 300
+
+
+def test_sessions_that_both_arms_share_cancel_out() -> None:
+    shared = sessions(np.random.default_rng(1), [10] * 4, [10] * 4)
+    assert compare(*shared, TIME).noise_floor is None
+    half = sessions(np.random.default_rng(1), [20, 20, 20, 0], [20, 20, 0, 20])
+    floor = compare(*half, TIME).noise_floor
+    apart = sessions(np.random.default_rng(1), [20, 20, 0, 0], [0, 0, 20, 20])
+    all_of_it = compare(*apart, TIME).noise_floor
+    assert floor is not None
+    assert all_of_it is not None
+    assert 1 < floor < all_of_it
+
+
+def test_the_part_between_sessions_adds_to_what_was_calibrated() -> None:
+    a, b = sessions(np.random.default_rng(4), [10, 0, 10, 0], [0, 10, 0, 10])
+    floor = replace(calibrate(*calibration(10, 1), TIME, "here"), effect=1.05)
+    without, known = compare(a, b, TIME), compare(a, b, TIME, noise_floor=floor)
+    assert without.noise_floor is not None
+    assert known.noise_floor == pytest.approx(
+        np.exp(np.hypot(np.log(without.noise_floor), np.log(1.05)))
+    )
+
+
+def test_without_times_or_several_sessions_nothing_is_known_of_them() -> None:
+    a, b = sessions(np.random.default_rng(4), [10, 0], [0, 10])
+    assert compare(a, b, TIME).noise_floor is None
+    untimed = Sample("a", tuple(replace(o, at_s=None) for o in a.observations))
+    assert compare(untimed, b, TIME).noise_floor is None
+
+
 def test_an_effect_below_the_floor_is_marked_and_keeps_its_verdict() -> None:
     floor = replace(calibrate(*calibration(10, 1), TIME, "here"), effect=1.3)
     a = Sample.of("a", [1000.0 + n for n in range(10)], blocks=True)

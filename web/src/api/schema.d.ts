@@ -2682,7 +2682,8 @@ export interface components {
          *     :param blocks_needed: about how many blocks (runs of each arm, unpaired) a new campaign needs
          *         to settle an inconclusive one in 80 % of cases; None where it is settled or cannot be.
          *     :param noise_floor: the effect below which this host shows differences by chance with so
-         *         many blocks, as the larger side of the effect's scale; None without a calibration.
+         *         many blocks, as the larger side of the effect's scale; None without a calibration, and
+         *         without blocks unless the runs show how far sessions lie apart.
          *     :param below_noise_floor: the estimate is smaller than that; None likewise.
          *     :param notes: what qualifies the verdict, in sentences.
          */
