@@ -98,6 +98,22 @@ def test_a_campaign_survives_sudden_deaths_and_none_is_lost_or_counted_twice(
     _agrees_with_its_csv(service, id, tmp_path)
 
 
+def test_what_is_scheduled_is_started_by_the_service_itself(service: Service) -> None:
+    plan = {**PLAN, "name": "nightly", "blocks": 1}
+    service.client.post("/schedules", {"every": "1 day", "campaign": plan})
+
+    def scheduled() -> Document:
+        schedule: Document = service.client.get("/schedules")["items"][0]
+        return schedule
+
+    wait_for(lambda: scheduled()["last"], "the schedule to start a campaign", within_s=60)
+    id = scheduled()["last"]
+    wait_for(lambda: service.client.get(f"/campaigns/{id}")["ended"], "it to end", within_s=120)
+    assert service.client.get(f"/campaigns/{id}")["state"] == "completed"
+    assert scheduled()["last"] == id
+    service.client.delete("/schedules/nightly")
+
+
 def _agrees_with_its_csv(service: Service, id: str, folder: Path) -> None:
     """What the report says can be computed from the exported values."""
     file = folder / "values.csv"

@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import yaml
 from fastapi.routing import APIRoute
 from prometheus_client.core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
@@ -14,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from tests.support.api import PREFIX, Api, admin_token, running_api
 from tests.support.fakes import VM
+from tests.support.measured import noisy, put
 from tests.unit.api.test_hooks import DOMAIN, XML
 from tests.unit.api.test_route_scopes import ROUTES
 from vmtune.errors import SetupError
@@ -23,6 +25,7 @@ from vmtune.services.metrics import telemetry
 from vmtune.storage import Store
 from vmtune.storage.repositories.counts import Tallies
 
+MONITORING = Path(__file__).parents[3] / "packaging/monitoring"
 TCP = "http://127.0.0.1:8470"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
@@ -57,6 +60,26 @@ class Risen:
 def stem(name: str) -> str:
     """A metric's name as the parser has it, which leaves the counters' ending out."""
     return name.removesuffix("_total")
+
+
+async def test_a_change_for_the_worse_counts_until_somebody_decides(api: Api) -> None:
+    """What the alert VmtuneBenchmarkWorse asks for."""
+    rules = yaml.safe_load((MONITORING / "vmtune-alerts.yml").read_text())["groups"]
+    (rule,) = (rule for group in rules for rule in group["rules"]
+               if rule["alert"] == "VmtuneBenchmarkWorse")  # fmt: skip
+    assert rule["expr"] == "max(vmtune_cluster_untriaged_changes) > 0"
+    with Store.open(api.container.settings.database_url) as store:
+        put(store, "old", noisy(1000, 20, 1))
+        put(store, "new", noisy(1500, 20, 2), after=60)
+        put(store, "old", noisy(1000, 20, 1), scenario="q/sooner")
+        put(store, "new", noisy(700, 20, 2), scenario="q/sooner", after=60)
+    assert value(await scrape(api), "vmtune_cluster_untriaged_changes") == 0
+    found = (await api.ask("POST", "/changes/look", {}))["items"]
+    (worse,) = (each for each in found if each["worse"])
+    assert len(found) == 2
+    assert value(await scrape(api), "vmtune_cluster_untriaged_changes") == 1
+    await api.ask("PUT", f"/changes/{worse['id']}/triage", {"triage": "known", "note": ""})
+    assert value(await scrape(api), "vmtune_cluster_untriaged_changes") == 0
 
 
 async def test_what_is_exposed_is_what_the_table_has(api: Api) -> None:

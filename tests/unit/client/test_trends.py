@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.support.api import Api
 from tests.support.measured import PLACE, noisy, put
 from tests.unit.client.conftest import Vmtune
+from vmtune.bench.model.runs.run import RunState
 from vmtune.storage import Store
 
 
@@ -37,6 +38,29 @@ def test_changes_are_listed_and_triaged(real: Api, vmtune: Vmtune) -> None:
     missing = vmtune("bench", "triage", "ffff", "known")
     assert missing.code == 1
     assert "bench changes" in missing.err
+
+
+def test_a_history_is_a_table_with_lost_runs_and_what_the_newest_hint_at(
+    real: Api, vmtune: Vmtune
+) -> None:
+    """A step, a setting that fails now and then, and last runs that lie apart."""
+    lost = {0: RunState.FAILED, 3: RunState.FAILED}
+    last = [1.2 * value for value in noisy(1500, 3, 9, 0.01)]
+    with Store.open(real.container.settings.database_url) as store:
+        put(store, "old", noisy(1000, 20, 1, 0.02), states=lost)
+        put(store, "new", [*noisy(1500, 20, 2, 0.02), *last], after=60)
+    shown = vmtune("bench", "history", "q/busy")
+    assert shown.code == 0, shown.err
+    lines = shown.out.splitlines()
+    (head,) = (line for line in lines if line.startswith("SINCE"))
+    assert head.split() == ["SINCE", "RUN", "RUNS", "MEDIAN", "CHANGE"]
+    first, second = lines[lines.index(head) + 1 : lines.index(head) + 3]
+    assert " 18  " in first
+    assert " 23  " in second
+    assert "times what it was" in second
+    assert "2 of 43 runs did not complete: 0 with the limit as value, 2 without a value" in lines
+    assert "clear early sign: the last 3 runs: 1.2" in shown.out
+    assert "provisional" in shown.out
 
 
 def test_a_history_is_written_for_otava(real: Api, vmtune: Vmtune, tmp_path: Path) -> None:
