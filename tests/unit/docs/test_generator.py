@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import pytest
 
-from docs.generator import cli, http_api, settings, tables
+from docs.generator import cli, http_api, settings, tables, traps
 from docs.generator.hook import expanded
 from docs.generator.markdown import cell, plain
 from vmtune.api.main import create_app
@@ -80,3 +80,16 @@ def test_the_navs_patterns_are_spelt_out() -> None:
 def test_text_is_not_taken_for_markup() -> None:
     assert plain("<b> *x* a_b [1]") == r"&lt;b&gt; \*x\* a\_b \[1\]"
     assert cell("a | b\nc") == r"a \| b c"
+
+
+def test_each_trap_has_the_picture_that_is_drawn_of_it() -> None:
+    page = (traps.FOLDER.parent / "explanation/traps.md").read_text("utf-8")
+    shown = re.findall(r"trap-(\w+)\.svg", page)
+    assert sorted(shown) == sorted(traps.PICTURES)
+    for name in traps.PICTURES:
+        file = traps.FOLDER / f"trap-{name}.svg"
+        drawn = traps.drawn(name)
+        assert file.read_text("utf-8") == drawn, f"run python -m docs.generator.traps for {name}"
+        heights = [float(y) for y in re.findall(r'cy="(-?[0-9.]+)"', drawn)]
+        assert min(heights) >= 20, name  # below the words
+        assert max(heights) <= traps.HEIGHT, name
