@@ -122,16 +122,27 @@ def extent(effect: Effect, unit: str) -> str:
     low, high, figures = effect.low, effect.high, _figures(effect)
     if low is None and high is None:
         return "anything"
-    if low is None or high is None:
-        size, side = _end(low if high is None else high or 0.0, effect.scale, unit, figures)
-        return f"{size} {side} at the {'least' if high is None else 'most'}".replace("  ", " ")
+    if high is None:
+        return _one_end(_end(low, effect.scale, unit, figures), ("higher", "lower"))
+    if low is None:
+        return _one_end(_end(high, effect.scale, unit, figures), ("lower", "higher"))
     (first, side), (last, other) = (_end(end, effect.scale, unit, figures) for end in (low, high))
     if (first, side) == (last, other):
         return f"{first} {side}".rstrip()
     if side != other:
-        return f"from {first} {side} to {last} {other}".replace("  ", " ")
+        return " ".join(f"from {first} {side} to {last} {other}".split())
     nearer, farther = (first, last) if side == "higher" else (last, first)
     return f"{nearer} to {farther} {side}"
+
+
+def _one_end(end: tuple[str, str], sides: tuple[str, str]) -> str:
+    """An interval without an end to the first of *sides*."""
+    (size, side), (open_, closed) = end, sides
+    if not side:
+        return f"no {closed}"
+    if side == open_:
+        return f"at least {size} {side}"
+    return f"at most {size} {side}, or any amount {open_}"
 
 
 def margin_words(effect: Effect, unit: str) -> str:
@@ -170,13 +181,16 @@ def _figures(effect: Effect) -> int:
     return _MOST_FIGURES
 
 
-_MOST_FIGURES = 8
+_MOST_FIGURES = 16  # what a number has
+_LEAST_RATIO = 1e-6
 
 
 def _end(value: float | None, scale: Scale, unit: str, figures: int) -> tuple[str, str]:
     """How far from no difference, and to which side: ``("29 %", "lower")``."""
     size, per = (value or 0.0), unit
     if scale is Scale.RATIO:
+        if 0 < size < _LEAST_RATIO:
+            return f"more than {100 * (1 - _LEAST_RATIO):.6g} %", "lower"
         size, per = 100 * (size - 1), "%"
     elif scale is Scale.SHARE:
         size, per = 100 * size, "percentage points"

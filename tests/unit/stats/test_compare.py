@@ -247,7 +247,7 @@ def test_a_run_that_did_not_converge_took_longer_than_its_limit() -> None:
     assert found.effect.low > 1.4
     assert found.effect.high is None
     assert found.effect.bound is Bound.AT_LEAST
-    assert " % higher at the least: beyond the margin of a factor of 1.05 " in found.reason
+    assert " % higher: beyond the margin of a factor of 1.05 " in found.reason
     assert found.b.maximum == Figure(1520, above=True)
     assert found.converged is not None
     assert (found.converged.b_count, found.converged.b_runs) == (8, 10)
