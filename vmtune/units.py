@@ -156,19 +156,20 @@ def render(value: int, unit: Unit) -> str:
     return f"{value:,}" if unit is not Unit.NONE else str(value)
 
 
-def approximate(value: float, unit: Unit) -> str:
-    """*value* rounded to three figures, for tables and progress: ``1.53 GiB``."""
+def approximate(value: float, unit: Unit, figures: int = 3) -> str:
+    """*value* rounded to so many figures, for tables and progress: ``1.53 GiB``."""
+    few = abs(value) < 10 ** (figures - 1) and value != round(value)
     if unit not in (Unit.BYTES, Unit.BYTES_PER_S):
         whole = round(value)
         text = render(whole, unit)
-        few = abs(value) < 100 and value != whole
-        return text.replace(str(whole), f"{value:.3g}", 1) if few else text
+        shown = str(whole) if unit in (Unit.NONE, Unit.PERCENT) else f"{whole:,}"
+        return text.replace(shown, f"{value:.{figures}g}", 1) if few else text
     per = "/s" if unit is Unit.BYTES_PER_S else ""
     for prefix, factor in reversed(_BINARY.items()):
         if abs(value) >= factor:
             return (
-                f"{value / factor:.3g} {prefix}B{per}"
+                f"{value / factor:.{figures}g} {prefix}B{per}"
                 if value / factor < 1000
                 else (f"{value / factor:,.0f} {prefix}B{per}")
             )
-    return f"{value:,.0f} B{per}"
+    return f"{value:.{figures}g} B{per}" if few else f"{value:,.0f} B{per}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from vmtune.bench.report.report import Report, ReportMetric
 from vmtune.stats.model import Bound, Comparison, Direction, Effect, Figure, Scale, Summary, Verdict
-from vmtune.units import approximate
+from vmtune.units import Unit, approximate
 
 _BOUNDS = {Bound.EXACT: "", Bound.AT_LEAST: ">= ", Bound.AT_MOST: "<= ", Bound.UNKNOWN: "~ "}
 _NONE = "-"
@@ -136,19 +139,19 @@ def effect_text(effect: Effect | None, metric: ReportMetric) -> str:
     """``0.745``; ``+12 ms``; ``+30 points``."""
     if effect is None:
         return _NONE
-    return _BOUNDS[effect.bound] + _on_scale(effect.estimate, effect.scale, metric)
+    (text,) = told_apart((effect.estimate,), effect.scale, metric.unit)
+    return _BOUNDS[effect.bound] + text
 
 
 def interval_text(effect: Effect | None, metric: ReportMetric) -> str:
     """``0.685 to 0.850``; an end that there is none of is left open."""
     if effect is None or (effect.low is None and effect.high is None):
         return _NONE
-    if effect.low is None:
-        return f"up to {_on_scale(effect.high or 0, effect.scale, metric)}"
-    low = _on_scale(effect.low, effect.scale, metric)
-    if effect.high is None:
-        return f"from {low}"
-    return _span(low, _on_scale(effect.high, effect.scale, metric))
+    ends = [end for end in (effect.low, effect.high) if end is not None]
+    texts = told_apart(ends, effect.scale, metric.unit)
+    if len(texts) == 2:
+        return _span(*texts)
+    return f"{'up to' if effect.low is None else 'from'} {texts[0]}"
 
 
 def effect_words(comparison: Comparison, metric: ReportMetric) -> str:
@@ -174,8 +177,8 @@ def _noise_floor_text(comparison: Comparison, metric: ReportMetric) -> str:
         return _NONE
     level, scale = comparison.noise_floor, comparison.effect.scale
     if scale is Scale.RATIO:
-        return f"{1 / level:.3f} to {level:.3f}"
-    return f"±{_on_scale(level, scale, metric).lstrip('+')}"
+        return _span(*told_apart((1 / level, level), scale, metric.unit))
+    return f"±{told_apart((level,), scale, metric.unit)[0].lstrip('+')}"
 
 
 def _of_medians_text(comparison: Comparison, metric: ReportMetric) -> str:
@@ -183,10 +186,10 @@ def _of_medians_text(comparison: Comparison, metric: ReportMetric) -> str:
     medians, effect = comparison.medians, comparison.effect
     if medians is None or effect is None:
         return _NONE
-    at = _on_scale(medians.estimate, effect.scale, metric)
     if medians.low is None or medians.high is None:
-        return at
-    ends = (_on_scale(end, effect.scale, metric) for end in (medians.low, medians.high))
+        return told_apart((medians.estimate,), effect.scale, metric.unit)[0]
+    values = (medians.estimate, medians.low, medians.high)
+    at, *ends = told_apart(values, effect.scale, metric.unit)
     return f"{at} ({_span(*ends)})"
 
 
@@ -205,14 +208,36 @@ def direction_text(direction: Direction) -> str:
     return "explains others" if direction is Direction.NONE else f"{direction.value} is better"
 
 
-def _on_scale(value: float, scale: Scale, metric: ReportMetric) -> str:
+def told_apart(values: Sequence[float], scale: Scale, unit: Unit) -> list[str]:
+    """Each on its scale, with as many figures as tell them apart, and from no difference."""
+    known = [*values, 1.0 if scale is Scale.RATIO else 0.0]
+    texts: list[str] = []
+    for more in range(_MOST_FIGURES):
+        texts = [_on_scale(value, scale, unit, more) for value in known]
+        told = [float(text.partition(" ")[0].replace(",", "")) for text in texts]
+        if all(
+            told[one] != told[other]
+            or texts[one].partition(" ")[2] != texts[other].partition(" ")[2]
+            or math.isclose(known[one], known[other], rel_tol=_ALIKE)
+            for one, other in combinations(range(len(known)), 2)
+        ):
+            break
+    return texts[:-1]
+
+
+_MOST_FIGURES = 10
+_ALIKE = 1e-9
+
+
+def _on_scale(value: float, scale: Scale, unit: Unit, more: int = 0) -> str:
+    """:param more: figures than usual."""
     if scale is Scale.RATIO:
         if 0 < value < 0.1:
-            return f"{value:.2g}" if value >= 0.0001 else f"{value:.1e}"
-        return (
-            f"{value:.3f}" if value < 10 else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
-        )
+            return f"{value:.{2 + more}g}" if value >= 0.0001 else f"{value:.{1 + more}e}"
+        if value < 10:
+            return f"{value:.{3 + more}f}"
+        return f"{value:,.{3 + more}g}" if value < 1000 else f"{value:,.{more}f}"
     if scale is Scale.SHARE:
-        return f"{100 * value:+.0f} points"
+        return f"{100 * value:+.{more}f} points" if value else "0 points"
     sign = "+" if value > 0 else "-" if value < 0 else ""
-    return sign + value_text(abs(value), metric)
+    return sign + approximate(abs(value), unit, 3 + more)

@@ -51,3 +51,23 @@ test("times that are about right", () => {
   expect(about(5400)).toBe("1 h 30 min");
   expect(about(3 * 86400)).toBe("3 days");
 });
+
+test("small effects are not nothing, and an interval's ends are told apart", () => {
+  const interval = (low: number, high: number, scale: "ratio" | "share" = "ratio") =>
+    intervalText({ ...EFFECT, scale, low, high }, "ms");
+  expect(interval(0.0003, 0.00034)).toBe("0.0003 to 0.00034");
+  expect(interval(0.9997, 1.0002)).toBe("0.9997 to 1.0002");
+  expect(interval(12.301, 12.304)).toBe("12.301 to 12.304");
+  expect(interval(1, 1)).toBe("1.000 to 1.000");
+  expect(interval(-0.001, 0.002, "share")).toBe("−0.1 points to +0.2 points");
+  for (let exponent = -9; exponent <= 9; exponent++) {
+    for (const wide of [1e-7, 1e-3, 0.5]) {
+      const low = 10 ** exponent;
+      const [first, last] = interval(low, low * (1 + wide))
+        .split(" to ")
+        .map((text) => Number(text.replaceAll(",", "")));
+      expect(first).toBeGreaterThan(0);
+      expect(last).toBeGreaterThan(first as number);
+    }
+  }
+});

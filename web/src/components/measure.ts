@@ -21,11 +21,11 @@ const SUFFIX: Record<Unit, string> = {
   s: " s",
 };
 
-/** Three figures, or all of those before the point: 0.0123, 12.3, 1,234. */
-export function number(value: number): string {
+/** Three figures, or all of those before the point: 0.0123, 12.3, 1,234; and *more*. */
+export function number(value: number, more = 0): string {
   return Math.abs(value) < 1000
-    ? value.toLocaleString("en", { maximumSignificantDigits: 3 })
-    : value.toLocaleString("en", { maximumFractionDigits: 0 });
+    ? value.toLocaleString("en", { maximumSignificantDigits: 3 + more })
+    : value.toLocaleString("en", { maximumFractionDigits: more });
 }
 
 /** *value* of a metric with that unit. */
@@ -42,12 +42,43 @@ export function figure(value: Schemas["Figure"] | null | undefined, unit: Unit):
   return (value.above ? "> " : "") + measure(value.value, unit);
 }
 
-/** A number on the scale of an effect: "0.745", "+12 ms", "+30 points". */
-export function onScale(value: number, scale: Schemas["Scale"], unit: Unit): string {
-  if (scale === "ratio") return value < 10 ? value.toFixed(3) : number(value);
+/** A number on the scale of an effect: "0.745", "+12 ms", "+30 points"; with *more* figures. */
+export function onScale(value: number, scale: Schemas["Scale"], unit: Unit, more = 0): string {
+  if (scale === "ratio") {
+    if (value > 0 && value < 0.1) return String(Number(value.toPrecision(2 + more)));
+    return value < 10 ? value.toFixed(3 + more) : number(value, more);
+  }
   const sign = value > 0 ? "+" : value < 0 ? "−" : "";
-  if (scale === "share") return `${sign}${Math.abs(100 * value).toFixed(0)} points`;
+  if (scale === "share") return `${sign}${Math.abs(100 * value).toFixed(value ? more : 0)} points`;
   return sign + measure(Math.abs(value), unit);
+}
+
+const MOST_MORE = 10;
+const ALIKE = 1e-9;
+
+/** Each on its scale, with as many figures as tell them apart, and from no difference. */
+export function toldApart(
+  values: readonly number[],
+  scale: Schemas["Scale"],
+  unit: Unit,
+): string[] {
+  if (scale === "difference") return values.map((value) => onScale(value, scale, unit));
+  const known = [...values, scale === "ratio" ? 1 : 0];
+  let texts: string[] = [];
+  for (let more = 0; more < MOST_MORE; more++) {
+    texts = known.map((value) => onScale(value, scale, unit, more));
+    const read = texts.map((text) => Number.parseFloat(text.replaceAll(",", "").replace("−", "-")));
+    const alike = known.some((value, one) =>
+      known.some(
+        (other, place) =>
+          place > one &&
+          read[one] === read[place] &&
+          Math.abs(value - other) > ALIKE * Math.max(Math.abs(value), Math.abs(other)),
+      ),
+    );
+    if (!alike) break;
+  }
+  return texts.slice(0, -1);
 }
 
 const BOUND: Record<Schemas["Bound"], string> = {
@@ -58,16 +89,17 @@ const BOUND: Record<Schemas["Bound"], string> = {
 };
 
 export function effectText(effect: Effect | null | undefined, unit: Unit): string {
-  return effect ? BOUND[effect.bound] + onScale(effect.estimate, effect.scale, unit) : "–";
+  if (!effect) return "–";
+  return BOUND[effect.bound] + toldApart([effect.estimate], effect.scale, unit)[0];
 }
 
 /** "0.685 to 0.850"; an end that there is none of is left open. */
 export function intervalText(effect: Effect | null | undefined, unit: Unit): string {
   if (!effect || (effect.low === null && effect.high === null)) return "–";
-  const end = (value: number) => onScale(value, effect.scale, unit);
-  if (effect.low === null) return `up to ${end(effect.high ?? 0)}`;
-  if (effect.high === null) return `from ${end(effect.low)}`;
-  return `${end(effect.low)} to ${end(effect.high)}`;
+  const ends = [effect.low, effect.high].filter((end) => end !== null);
+  const texts = toldApart(ends, effect.scale, unit);
+  if (texts.length === 2) return texts.join(" to ");
+  return `${effect.low === null ? "up to" : "from"} ${texts[0]}`;
 }
 
 /** 5400 as "1 h 30 min": a time that is only about right. */

@@ -15,6 +15,7 @@ from vmtune.bench.model.metrics.table import METRICS, Direction, Metric
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.trend.change import ChangeKind, FoundChange, SignStrength
 from vmtune.bench.report.build import LIMITS, Plan, criterion_of, report_run
+from vmtune.bench.report.words import told_apart
 from vmtune.bench.services.comparisons.setup_history import (
     CompletionShift,
     History,
@@ -285,9 +286,9 @@ def _sign(points: Sequence[Point], sign: EarlySign | None, metric: Metric) -> Si
     newest = len(points) - sign.at
     wrong = FALSE_AT_MOST[sign.strength]
     size = (
-        f"{ratio:.3g} times the median before"
+        f"{_told(ratio, Scale.RATIO, metric)} times the median before"
         if ratio is not None
-        else f"{sign.after - sign.before:+.3g} {metric.unit.value}".rstrip()
+        else _told(sign.after - sign.before, Scale.DIFFERENCE, metric)
     )
     return Sign(
         sign.at,
@@ -299,6 +300,11 @@ def _sign(points: Sequence[Point], sign: EarlySign | None, metric: Metric) -> Si
         f"the last {newest} runs: {size}; provisional, more runs confirm it or not: up to "
         f"{100 * wrong:.2g} % of histories without a change show a sign {_AS_THIS[sign.strength]}",
     )
+
+
+def _told(value: float, scale: Scale, metric: Metric) -> str:
+    (text,) = told_apart((value,), scale, metric.unit)
+    return text
 
 
 _AS_THIS = {"faint": "as faint as this", "clear": "as clear as this"}
@@ -367,11 +373,13 @@ def _text(found: Comparison, metric: Metric, *, matters: bool, over: int = 0) ->
     if effect is None:
         return "changed"
     if effect.scale is Scale.RATIO:
-        size = f"{effect.estimate:.3g} times what it was"
+        values = (effect.estimate, effect.low or effect.estimate, effect.high or effect.estimate)
+        told, low, high = told_apart(values, effect.scale, metric.unit)
+        size = f"{told} times what it was"
         if effect.low is not None and effect.high is not None:
-            size += f" ({effect.low:.3g} to {effect.high:.3g})"
+            size += f" ({low} to {high})"
     else:
-        size = f"{effect.estimate:+.3g} {metric.unit.value}".rstrip()
+        size = _told(effect.estimate, effect.scale, metric)
     if over:
         size += f", by and by over {over} runs"
     if not matters:
