@@ -139,7 +139,7 @@ def effect_text(effect: Effect | None, metric: ReportMetric) -> str:
     """``0.745``; ``+12 ms``; ``+30 points``."""
     if effect is None:
         return _NONE
-    (text,) = told_apart((effect.estimate,), effect.scale, metric.unit)
+    (text,) = distinct_texts((effect.estimate,), effect.scale, metric.unit)
     return _BOUNDS[effect.bound] + text
 
 
@@ -148,7 +148,7 @@ def interval_text(effect: Effect | None, metric: ReportMetric) -> str:
     if effect is None or (effect.low is None and effect.high is None):
         return _NONE
     ends = [end for end in (effect.low, effect.high) if end is not None]
-    texts = told_apart(ends, effect.scale, metric.unit)
+    texts = distinct_texts(ends, effect.scale, metric.unit)
     if len(texts) == 2:
         return _span(*texts)
     return f"{'up to' if effect.low is None else 'from'} {texts[0]}"
@@ -177,8 +177,8 @@ def _noise_floor_text(comparison: Comparison, metric: ReportMetric) -> str:
         return _NONE
     level, scale = comparison.noise_floor, comparison.effect.scale
     if scale is Scale.RATIO:
-        return _span(*told_apart((1 / level, level), scale, metric.unit))
-    return f"±{told_apart((level,), scale, metric.unit)[0].lstrip('+')}"
+        return _span(*distinct_texts((1 / level, level), scale, metric.unit))
+    return f"±{distinct_texts((level,), scale, metric.unit)[0].lstrip('+')}"
 
 
 def _of_medians_text(comparison: Comparison, metric: ReportMetric) -> str:
@@ -187,9 +187,9 @@ def _of_medians_text(comparison: Comparison, metric: ReportMetric) -> str:
     if medians is None or effect is None:
         return _NONE
     if medians.low is None or medians.high is None:
-        return told_apart((medians.estimate,), effect.scale, metric.unit)[0]
+        return distinct_texts((medians.estimate,), effect.scale, metric.unit)[0]
     values = (medians.estimate, medians.low, medians.high)
-    at, *ends = told_apart(values, effect.scale, metric.unit)
+    at, *ends = distinct_texts(values, effect.scale, metric.unit)
     return f"{at} ({_span(*ends)})"
 
 
@@ -208,7 +208,7 @@ def direction_text(direction: Direction) -> str:
     return "explains others" if direction is Direction.NONE else f"{direction.value} is better"
 
 
-def told_apart(values: Sequence[float], scale: Scale, unit: Unit) -> list[str]:
+def distinct_texts(values: Sequence[float], scale: Scale, unit: Unit) -> list[str]:
     """Each on its scale, with as many figures as tell them apart, and from no difference."""
     known = [*values, 1.0 if scale is Scale.RATIO else 0.0]
     texts: list[str] = []

@@ -57,7 +57,7 @@ const MOST_MORE = 10;
 const ALIKE = 1e-9;
 
 /** Each on its scale, with as many figures as tell them apart, and from no difference. */
-export function toldApart(
+export function distinctTexts(
   values: readonly number[],
   scale: Schemas["Scale"],
   unit: Unit,
@@ -90,14 +90,14 @@ const BOUND: Record<Schemas["Bound"], string> = {
 
 export function effectText(effect: Effect | null | undefined, unit: Unit): string {
   if (!effect) return "–";
-  return BOUND[effect.bound] + toldApart([effect.estimate], effect.scale, unit)[0];
+  return BOUND[effect.bound] + distinctTexts([effect.estimate], effect.scale, unit)[0];
 }
 
 /** "0.685 to 0.850"; an end that there is none of is left open. */
 export function intervalText(effect: Effect | null | undefined, unit: Unit): string {
   if (!effect || (effect.low === null && effect.high === null)) return "–";
   const ends = [effect.low, effect.high].filter((end) => end !== null);
-  const texts = toldApart(ends, effect.scale, unit);
+  const texts = distinctTexts(ends, effect.scale, unit);
   if (texts.length === 2) return texts.join(" to ");
   return `${effect.low === null ? "up to" : "from"} ${texts[0]}`;
 }

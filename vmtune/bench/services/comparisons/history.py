@@ -15,7 +15,7 @@ from vmtune.bench.model.metrics.table import METRICS, Direction, Metric
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.trend.change import ChangeKind, FoundChange, SignStrength
 from vmtune.bench.report.build import LIMITS, Plan, criterion_of, report_run
-from vmtune.bench.report.words import told_apart
+from vmtune.bench.report.words import distinct_texts
 from vmtune.bench.services.comparisons.setup_history import (
     CompletionShift,
     History,
@@ -286,9 +286,9 @@ def _sign(points: Sequence[Point], sign: EarlySign | None, metric: Metric) -> Si
     newest = len(points) - sign.at
     wrong = FALSE_AT_MOST[sign.strength]
     size = (
-        f"{_told(ratio, Scale.RATIO, metric)} times the median before"
+        f"{_size_text(ratio, Scale.RATIO, metric)} times the median before"
         if ratio is not None
-        else _told(sign.after - sign.before, Scale.DIFFERENCE, metric)
+        else _size_text(sign.after - sign.before, Scale.DIFFERENCE, metric)
     )
     return Sign(
         sign.at,
@@ -302,8 +302,8 @@ def _sign(points: Sequence[Point], sign: EarlySign | None, metric: Metric) -> Si
     )
 
 
-def _told(value: float, scale: Scale, metric: Metric) -> str:
-    (text,) = told_apart((value,), scale, metric.unit)
+def _size_text(value: float, scale: Scale, metric: Metric) -> str:
+    (text,) = distinct_texts((value,), scale, metric.unit)
     return text
 
 
@@ -374,12 +374,12 @@ def _text(found: Comparison, metric: Metric, *, matters: bool, over: int = 0) ->
         return "changed"
     if effect.scale is Scale.RATIO:
         values = (effect.estimate, effect.low or effect.estimate, effect.high or effect.estimate)
-        told, low, high = told_apart(values, effect.scale, metric.unit)
+        told, low, high = distinct_texts(values, effect.scale, metric.unit)
         size = f"{told} times what it was"
         if effect.low is not None and effect.high is not None:
             size += f" ({low} to {high})"
     else:
-        size = _told(effect.estimate, effect.scale, metric)
+        size = _size_text(effect.estimate, effect.scale, metric)
     if over:
         size += f", by and by over {over} runs"
     if not matters:
