@@ -173,3 +173,22 @@ def approximate(value: float, unit: Unit, figures: int = 3) -> str:
                 else (f"{value / factor:,.0f} {prefix}B{per}")
             )
     return f"{value:.{figures}g} B{per}" if few else f"{value:,.0f} B{per}"
+
+
+def distinct_number(value: float, other: float, figures: int) -> str:
+    """*value* to so many figures, or as many as tell it from *other*: ``0.0501``, not ``0.05``."""
+    for more in range(_MOST_FIGURES):
+        text = f"{value:.{figures + more}g}"
+        if value == other or text != f"{other:.{figures + more}g}":
+            break
+    return text
+
+
+_MOST_FIGURES = 14
+
+
+def share_text(share: float) -> str:
+    """A share from 0 to 1 in percent; all and none only where it is so: ``> 99 %``."""
+    if 0.995 <= share < 1:
+        return "> 99 %"
+    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.units import Unit, UnitError, approximate, parse, render
+from vmtune.units import Unit, UnitError, approximate, distinct_number, parse, render, share_text
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,17 @@ def test_rounding_is_for_tables() -> None:
     assert approximate(12.0, Unit.MIB_PER_S) == "12 MiB/s"
     assert approximate(1499.5, Unit.MS_PER_GIB) == "1,500 ms/GiB"
     assert approximate(12.345, Unit.US_PER_IO) == "12.3 us/IO"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(1.0, "100 %"), (0.9975, "> 99 %"), (0.97, "97 %"), (0.001, "< 1 %"), (0.0, "0 %")],
+)
+def test_all_and_none_are_told_only_where_it_is_so(share: float, text: str) -> None:
+    assert share_text(share) == text
+
+
+@given(st.floats(-12, -1).map(lambda exponent: 0.05 + 10.0**exponent))
+def test_a_p_above_the_limit_does_not_read_like_the_limit(p: float) -> None:
+    assert float(distinct_number(p, 0.05, 2)) > 0.05
+    assert distinct_number(0.0312, 0.05, 2) == "0.031"

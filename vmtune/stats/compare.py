@@ -46,6 +46,7 @@ from vmtune.stats.rates import rates
 from vmtune.stats.summary import summarise
 from vmtune.stats.survival import logrank
 from vmtune.stats.turns import in_turns
+from vmtune.units import distinct_number
 
 CONFIDENCE = 0.95
 """Of intervals. The verdicts' error rates follow from it (:mod:`~vmtune.stats.verdict`)."""
@@ -384,9 +385,11 @@ def _notes(found: Comparison, arms: Arms, floor: NoiseFloor | None) -> Iterator[
         yield f"{kind} left out: only one of the arms has a value there"
     if found.effect and found.medians and shapes_differ(found.effect, found.medians):
         what = "ratio" if found.effect.scale is Scale.RATIO else "difference"
+        both = (found.medians.estimate, found.effect.estimate)
+        told, other = (distinct_number(x, y, 3) for x, y in (both, both[::-1]))
         yield (
-            f"the {what} of the medians is {found.medians.estimate:.3g}, and that of the runs "
-            f"{found.effect.estimate:.3g}: the arms differ in shape"
+            f"the {what} of the medians is {told}, and that of the runs {other}: "
+            "the arms differ in shape"
         )
     if found.scale_reason and not found.criterion.share:
         yield found.scale_reason

@@ -48,6 +48,7 @@ from vmtune.stats.verdict import (
     position_of,
     verdict_of,
 )
+from vmtune.units import distinct_number
 
 ERROR_RATE = 0.05
 """How often a test may find a difference where there is none."""
@@ -224,14 +225,14 @@ def _doubt(comparison: Comparison, position: MarginPosition) -> str:
     if shares is not None and shares.p <= ERROR_RATE and not comparison.criterion.share:
         less_often = Verdict.BETTER if shares.difference < 0 else Verdict.WORSE
         if claimed is less_often:
-            return f"only {_successes(comparison)} (p = {shares.p:.2g})"
+            return f"only {_successes(comparison)} (p = {_figures(shares.p)})"
     test, effect, medians = comparison.test, comparison.effect, comparison.medians
     if comparison.design is Design.PAIRED and not by_survival(comparison):
         p = _sign_p(comparison, claimed)
         if p > ERROR_RATE:
             return (
                 "it is so in too few of the blocks: the arms differ in shape, and which is better "
-                f"depends on what counts (sign test, p = {p:.2g})"
+                f"depends on what counts (sign test, p = {_figures(p)})"
             )
     elif medians and effect:
         beyond = (
@@ -245,13 +246,18 @@ def _doubt(comparison: Comparison, position: MarginPosition) -> str:
                 "better depends on what counts"
             )
     if test and effect and effect.scale is Scale.SHARE and test.p > ERROR_RATE:
-        return f"the exact test does not bear that out (p = {test.p:.2g})"
+        return f"the exact test does not bear that out (p = {_figures(test.p)})"
     if comparison.adjusted_p is not None and comparison.adjusted_p > ERROR_RATE:
         return (
             "among so many metrics that comes by chance too "
-            f"(adjusted p = {comparison.adjusted_p:.2g})"
+            f"(adjusted p = {_figures(comparison.adjusted_p)})"
         )
     return ""
+
+
+def _figures(p: float) -> str:
+    """Two, or as many as tell it from the error rate."""
+    return distinct_number(p, ERROR_RATE, 2)
 
 
 def _sign_p(comparison: Comparison, claimed: Verdict | None) -> float:

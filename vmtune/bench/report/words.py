@@ -9,10 +9,11 @@ from itertools import combinations
 
 from vmtune.bench.report.report import Report, ReportMetric
 from vmtune.stats.model import Bound, Comparison, Direction, Effect, Figure, Scale, Summary, Verdict
-from vmtune.units import Unit, approximate
+from vmtune.units import Unit, approximate, distinct_number, share_text
 
 _BOUNDS = {Bound.EXACT: "", Bound.AT_LEAST: ">= ", Bound.AT_MOST: "<= ", Bound.UNKNOWN: "~ "}
 _NONE = "-"
+_LIMIT_OF_P = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,8 @@ def result_text(report: Report, comparison: Comparison) -> ResultText:
         test=test.name if test else _NONE,
         p=p_text(test.p if test else None),
         adjusted_p=p_text(comparison.adjusted_p),
-        delta=_NONE if delta is None else f"{delta:+.2f}",
-        better_in=_NONE
-        if comparison.better_share is None
-        else f"{100 * comparison.better_share:.0f} %",
+        delta=_NONE if delta is None else f"{round(delta, 2) + 0.0:+.2f}",
+        better_in=_NONE if comparison.better_share is None else share_text(comparison.better_share),
         noise_floor=_noise_floor_text(comparison, metric),
         of_medians=_of_medians_text(comparison, metric),
         blocks_needed="" if needed is None else f"about {needed}",
@@ -195,7 +194,9 @@ def _of_medians_text(comparison: Comparison, metric: ReportMetric) -> str:
 
 def p_text(p: float | None) -> str:
     """``0.031``, ``< 0.0001``."""
-    return _NONE if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"
+    if p is None:
+        return _NONE
+    return "< 0.0001" if p < 0.0001 else distinct_number(p, _LIMIT_OF_P, 2)
 
 
 def raw_text(value: float) -> str:

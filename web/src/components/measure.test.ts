@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { about, effectText, figure, intervalText, measure, onScale } from "./measure";
+import { about, effectText, figure, intervalText, measure, onScale, share } from "./measure";
 
 test("values have the unit of their metric", () => {
   expect(measure(41.5, "ms")).toBe("41.5 ms");
@@ -70,4 +70,14 @@ test("small effects are not nothing, and an interval's ends are told apart", () 
       expect(last).toBeGreaterThan(first as number);
     }
   }
+});
+
+test("all and none are told only where it is so", () => {
+  expect([1, 0.9975, 0.97, 0.001, 0].map(share)).toEqual([
+    "100 %",
+    "> 99 %",
+    "97 %",
+    "< 1 %",
+    "0 %",
+  ]);
 });

@@ -102,6 +102,12 @@ export function intervalText(effect: Effect | null | undefined, unit: Unit): str
   return `${effect.low === null ? "up to" : "from"} ${texts[0]}`;
 }
 
+/** A share from 0 to 1 in percent; all and none only where it is so: "> 99 %". */
+export function share(value: number): string {
+  if (value >= 0.995 && value < 1) return "> 99 %";
+  return value > 0 && value < 0.005 ? "< 1 %" : `${Math.round(100 * value)} %`;
+}
+
 /** 5400 as "1 h 30 min": a time that is only about right. */
 export function about(seconds: number): string {
   if (seconds < 90) return `${Math.round(seconds)} s`;

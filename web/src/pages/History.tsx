@@ -17,6 +17,7 @@ import { changes, type HistoryAsked, history, historyFile, type SetupHistory } f
 import { Async, Empty, Failure } from "../components/Async";
 import { Chart } from "../components/Chart";
 import { count } from "../components/format";
+import { share } from "../components/measure";
 import { BenchHead } from "./bench/BenchHead";
 import { FileLinks } from "./bench/FileLinks";
 import { Section } from "./bench/Section";
@@ -217,7 +218,7 @@ export function Setup({
           key={each.run}
           isInline
           variant={each.after < each.before ? "warning" : "info"}
-          title={`${Math.round(100 * each.after)} % complete since ${new Date(each.since).toLocaleString()}, before ${Math.round(100 * each.before)} %`}
+          title={`${share(each.after)} complete since ${new Date(each.since).toLocaleString()}, before ${share(each.before)}`}
         />
       ))}
       {changed.length > 0 ? (

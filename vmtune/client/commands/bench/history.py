@@ -16,6 +16,7 @@ from vmtune.client.runs import short
 from vmtune.client.session import Session, common, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, table
+from vmtune.units import share_text
 
 _MARKS = "▁▂▃▄▅▆▇█"
 _NEWEST = 60
@@ -167,7 +168,7 @@ def _completion(entry: Document) -> Iterator[str]:
     for change in entry["completion"] or ():
         yield (
             f"since {render.moment(change['since'])}, run {short(change['run'])}: "
-            f"{100 * change['after']:.0f} % complete, before {100 * change['before']:.0f} %"
+            f"{share_text(change['after'])} complete, before {share_text(change['before'])}"
         )
 
 
