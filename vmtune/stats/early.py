@@ -7,7 +7,8 @@ the last 3 runs are held against those since the last change: their mean score m
 than the noise makes it, and than most such means before it. Scores are distances from the median,
 cut off at 2.5 standard deviations, so that one outlier gives no clear sign, and two seldom. The
 noise's standard deviation is estimated robustly, its autocorrelation from the runs before, and
-taken a standard error higher.
+taken a standard error higher. Where most values are the same one there is no spread; then counts
+how seldom others were.
 
 It errs, and how often is a choice, so there are two strengths with an error rate each
 (:data:`FALSE_AT_MOST`): of histories without a change so many show one when they are looked at
@@ -99,7 +100,7 @@ def _apart(before: Floats, last: Floats) -> dict[Strength, float]:
     scale = max(_TO_SIGMA * float(np.median(np.abs(before - middle))), (high - low) / _CENTRAL_SPAN)
     scale *= 1 + 1.5 / count
     if not scale:
-        return dict.fromkeys(Strength, 0.0)
+        return _unlike_most(before - middle, last - middle)
     scores = np.clip((before - middle) / scale, -_CUT_OFF, _CUT_OFF)
     size = abs(float(np.clip((last - middle) / scale, -_CUT_OFF, _CUT_OFF).mean()))
     about = scores - scores.mean()
@@ -114,6 +115,21 @@ def _apart(before: Floats, last: Floats) -> dict[Strength, float]:
         strength: (size - _TINY)
         / max(limit * math.sqrt(variance), float(np.quantile(means, farther_than)))
         for strength, (limit, farther_than) in _LIMITS.items()
+    }
+
+
+def _unlike_most(before: Floats, last: Floats) -> dict[Strength, float]:
+    """Likewise where most values are the same one, and have no spread: how rare as many others on
+    one side are, one after the other. At least as many in a row before are no rarity."""
+    side = np.sign(last[0])
+    if not side or (np.sign(last) != side).any():
+        return dict.fromkeys(Strength, 0.0)
+    others = np.sign(before) == side
+    in_a_row = np.convolve(others, np.ones(len(last)), "valid") == len(last)
+    rarity = ((others.sum() + 1) / (len(before) + 2)) ** len(last)
+    return {
+        strength: 0.0 if in_a_row.any() else (1 - farther_than) / rarity
+        for strength, (_, farther_than) in _LIMITS.items()
     }
 
 

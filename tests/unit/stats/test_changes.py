@@ -94,6 +94,30 @@ def test_what_is_steady_seldom_gives_a_sign(noise: str) -> None:
         assert shown <= (most + 0.02) * 300
 
 
+def test_what_was_nearly_always_the_same_gives_a_sign_too() -> None:
+    """Iterations of pre-copy, whole milliseconds of a few."""
+    values = np.full(40, 3.0)
+    values[[7, 21]] = 4
+    values[-2:] = 5
+    sign = newest_sign(history(values), ())
+    assert sign is not None
+    assert (sign.at, sign.strength, sign.before, sign.after) == (38, Strength.CLEAR, 3, 5)
+    values[-1] = 2  # another side
+    assert newest_sign(history(values), ()) is None
+    values[-2:] = 3
+    assert newest_sign(history(values), ()) is None
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.25])
+def test_what_is_nearly_always_the_same_seldom_gives_a_sign(share: float) -> None:
+    random = np.random.default_rng(round(100 * share))
+    series = 3.0 + (random.random((400, 50)) < share)
+    signs = [newest_sign(history(values), ()) for values in series]
+    clear = sum(sign is not None and sign.strength is Strength.CLEAR for sign in signs)
+    assert clear <= FALSE_AT_MOST[Strength.CLEAR] * 400
+    assert sum(map(bool, signs)) <= FALSE_AT_MOST[Strength.FAINT] * 400
+
+
 def test_a_slow_change_is_one_ramp() -> None:
     random = np.random.default_rng(10)
     way = np.clip((np.arange(100) - 30) / 40, 0, 1) * np.log(1.5)
