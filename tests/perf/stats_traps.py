@@ -112,6 +112,8 @@ def _wander(random: np.random.Generator, runs: int, what: str, is_b: np.ndarray)
         return np.log(1.2) * np.linspace(0, 1, runs)
     if what == "session 5 %":
         return 0.05 * random.normal() * is_b
+    if what == "sessions of 4 runs, 5 %":
+        return np.repeat(0.05 * random.normal(size=runs // 4 + 1), 4)[:runs]
     drawn = 0.1 * random.normal(size=runs)
     for n in range(1, runs):  # stationary, with a standard deviation of 10 %
         drawn[n] = 0.7 * drawn[n - 1] + np.sqrt(1 - 0.49) * drawn[n]
@@ -122,7 +124,7 @@ def unblocked() -> list[Row]:
     """Equal arms without blocks, one after the other and in random order; by the order of time."""
     rows: list[Row] = []
     for order in ("A then B", "random"):
-        for what in ("drift 20 %", "session 5 %", "AR(1) 0.7"):
+        for what in ("drift 20 %", "session 5 %", "sessions of 4 runs, 5 %", "AR(1) 0.7"):
             if order == "random" and what == "session 5 %":
                 continue  # in one session there is none
             for size in (6, 10, 20):
@@ -132,7 +134,9 @@ def unblocked() -> list[Row]:
                     is_b = _unblocked_order(random, size, order)
                     noise = 0.0 if what == "AR(1) 0.7" else 0.05 * random.normal(size=2 * size)
                     times = 1000 * np.exp(noise + _wander(random, 2 * size, what, is_b))
-                    at = np.arange(2 * size)
+                    at = 60 * np.arange(2 * size)
+                    if what == "sessions of 4 runs, 5 %":
+                        at += 86_400 * (np.arange(2 * size) // 4)
                     a, b = (
                         sample(name, times[of].tolist(), blocks=False, at=at[of].tolist())
                         for name, of in (("a", ~is_b), ("b", is_b))
