@@ -19,7 +19,7 @@ No method does much better within 3 runs. A step of 20 % of runs that are spread
 sum of 3 runs by 3.2 of its standard deviations. A test that knows the level, the spread, the place
 and the size of the step, and finds 90 % of the steps both up and down, has by Neyman and Pearson's
 lemma a false sign in at least 6 % of any 3 runs without one (10 % where one run in ten is an
-outlier, 16 to 20 % with an autocorrelation of 0.3 to 0.5). Spread by 5 % it is 1 in 200,000.
+outlier, 16 to 20 % with an autocorrelation of 0.3 to 0.5). Spread by 5 % it is 1 in 2 million.
 
 Huber, P. J. (1964). Robust estimation of a location parameter. Ann. Math. Statist. 35. Neyman, J.,
 & Pearson, E. S. (1933). On the problem of the most efficient tests of statistical hypotheses.

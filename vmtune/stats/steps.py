@@ -45,10 +45,10 @@ LEAST_SEGMENT = 5
 """Runs between two changes: fewer cannot be distinguished from outliers."""
 LEAST_LENGTH = 12
 """Runs in which a step is looked for."""
-LIMITS = {12: 17.0, 16: 13.5, 20: 11.7, 30: 12.0, 50: 10.9, 100: 10.1, 200: 10.6, 400: 11.3,
+LIMITS = {12: 17.0, 16: 13.5, 20: 11.7, 30: 12.0, 50: 10.9, 100: 10.5, 200: 10.6, 400: 11.3,
           2000: 12.5}  # fmt: skip
 """By number of runs: what the statistic must exceed where no autocorrelation is left."""
-BY_AUTOCORRELATION = {0.0: 0.0, 0.05: 4.0, 0.1: 6.5, 0.3: 8.5, 0.5: 10.0, 0.7: 12.0,
+BY_AUTOCORRELATION = {0.0: 0.0, 0.05: 2.0, 0.1: 4.0, 0.3: 8.0, 0.5: 10.0, 0.7: 12.0,
                       0.95: 14.0}  # fmt: skip
 """How much more it must exceed, by the autocorrelation that is left."""
 FOR_PARTS = 10.0
