@@ -474,10 +474,25 @@ class TestControlling:
         if bench.qemu >= Version(8, 2):
             assert not (await bench.source.dirty_rates(bench.vm)).measured
 
+    async def test_what_the_guest_changes_is_sampled(self, bench: Bench) -> None:
+        """An idle guest: nothing, or next to it. Before 8.2 QEMU measures whole seconds."""
+        over_ms = 60 if bench.qemu >= Version(8, 2) else 1000
+        seen = await bench.source.sample_dirtied(bench.vm, over_ms, 512)
+        assert over_ms <= seen.after_ms < 30_000
+        assert 0 <= seen.dirty_bytes < 64 << 20
+        if bench.qemu < Version(8, 2):
+            with pytest.raises(CommandRefused) as refused:
+                await bench.source.sample_dirtied(bench.vm, 60, 512)
+            assert refused.value.problems[0].code == "whole_seconds"
+
+    async def test_what_of_it_is_in_memory(self, bench: Bench) -> None:
+        seen = await bench.source.resident_bytes(bench.vm)
+        assert seen is None or 1 << 20 < seen < 1 << 32
+
     async def test_an_unknown_vm_is_not_found(self, bench: Bench) -> None:
         source = bench.source
         calls = (source.vm_state, source.pause, source.resume, source.start_postcopy)
-        for call in (*calls, source.dirty_rates):
+        for call in (*calls, source.dirty_rates, source.resident_bytes):
             with pytest.raises(NotFound, match=str(NOBODY)):
                 await call(NOBODY)
 

@@ -3,7 +3,7 @@
 Each migration has a workload, a bandwidth, a downtime limit and a profile, all drawn by its number
 and SEED, so that a number always is the same migration. Two QEMUs of this machine migrate over
 loopback, held at the bandwidth. Each is appended to migrations.jsonl in the folder RESULTS as it
-ends, with its samples, QEMU's totals, the guest's silences and its pace before and meanwhile; a
+ends, with the probe that was made before, its samples, QEMU's totals and the guest's silences; a
 second call goes on where the first was stopped.
 
     python -m tests.perf.dataset RESULTS [COUNT [SEED]]
@@ -18,13 +18,17 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from tests.perf.support import folder
 from vmtune.bench.migration.order import DirectTestbed, RunOrder, RunResult
 from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.scenario.migration import Scenario, VmShape
 from vmtune.bench.model.scenario.parts import MIB
+from vmtune.engine.dirty_probe import probe_dirtying
 from vmtune.errors import VmtuneError
+from vmtune.forecast.probe import DirtyProbe
+from vmtune.hypervisor.protocol import Driver
 from vmtune.model.tunables.tunable import Value
 from vmtune.model.workload import Workload
 
@@ -91,7 +95,13 @@ def _workload(chance: random.Random, region_mib: int, bandwidth: int) -> Workloa
 
 def migrate(one: Drawn, at: Path) -> dict[str, Any]:  # any: JSON
     """Do it; what was seen, or why it could not be run."""
-    order = RunOrder(one.scenario, testbed=DirectTestbed(folder=at))
+    probes: list[DirtyProbe] = []
+
+    async def probe(source: Driver, vm: UUID) -> None:
+        facts = await source.vm_facts(vm)
+        probes.append(await probe_dirtying(source, facts))
+
+    order = RunOrder(one.scenario, testbed=DirectTestbed(folder=at), once_warm=probe)
     asked = {
         "number": one.number,
         "profile": one.profile,
@@ -104,7 +114,14 @@ def migrate(one: Drawn, at: Path) -> dict[str, Any]:  # any: JSON
         result = asyncio.run(run_migration(order, lambda _: None))
     except VmtuneError as error:
         return asked | {"state": "not run", "failure": str(error)}
-    return asked | _seen(result)
+    return asked | _seen(result) | {"probe": _probed(probes)}
+
+
+def _probed(probes: list[DirtyProbe]) -> dict[str, Any] | None:  # any: JSON
+    """None where the run had ended before."""
+    if not probes:
+        return None
+    return asdict(probes[0]) | {"measured_at": probes[0].measured_at.isoformat()}
 
 
 def _seen(result: RunResult) -> dict[str, Any]:  # any: JSON

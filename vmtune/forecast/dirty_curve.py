@@ -14,13 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-
-@dataclass(frozen=True, slots=True)
-class DirtyPoint:
-    """What was dirty *after_ms* milliseconds after all had been clean."""
-
-    after_ms: float
-    dirty_bytes: float
+from vmtune.model.host.dirty_rates import DirtyPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +79,26 @@ def concave(seen: Iterable[DirtyPoint]) -> DirtyCurve:
             hull.pop()
         hull.append(risen)
     return DirtyCurve(tuple(hull[1:]))
+
+
+def fitted(seen: Iterable[DirtyPoint]) -> DirtyCurve:
+    """The curve of the form above that is nearest to the observations, each of another time: what
+    contradicts the form is averaged (pool adjacent violators on the slopes, Ayer et al., Annals of
+    Mathematical Statistics 26, 1955)."""
+    pools: list[tuple[float, float]] = []  # milliseconds, bytes
+    before = DirtyPoint(0.0, 0.0)
+    for point in sorted(seen, key=lambda point: point.after_ms):
+        pool = (point.after_ms - before.after_ms, point.dirty_bytes - before.dirty_bytes)
+        before = point
+        while pools and pool[1] * pools[-1][0] >= pools[-1][1] * pool[0]:
+            last = pools.pop()
+            pool = (last[0] + pool[0], last[1] + pool[1])
+        pools.append(pool)
+    points, at = [], DirtyPoint(0.0, 0.0)
+    for took_ms, dirtied in pools:
+        at = DirtyPoint(at.after_ms + took_ms, at.dirty_bytes + max(0.0, dirtied))
+        points.append(at)
+    return DirtyCurve(tuple(points))
 
 
 def _slope(one: DirtyPoint, other: DirtyPoint) -> float:

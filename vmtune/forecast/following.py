@@ -11,7 +11,8 @@ import statistics
 from dataclasses import dataclass, replace
 
 from vmtune.forecast.course import Conditions, Moment
-from vmtune.forecast.dirty_curve import DirtyCurve, DirtyPoint, concave
+from vmtune.forecast.dirty_curve import DirtyCurve, concave
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.record import QemuStatus, Sample
 
 _PACE_OVER_MS = 3000

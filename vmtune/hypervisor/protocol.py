@@ -10,7 +10,7 @@ from uuid import UUID
 
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
-from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import Offer
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
@@ -250,6 +250,21 @@ class Driver(Controls, Protocol):
 
         :raise SetupError: the VM has no channel for one.
         """
+
+    async def sample_dirtied(self, vm: UUID, over_ms: int, pages_per_gib: int) -> DirtyPoint:
+        """What of its memory the guest changes in a time, by comparing sampled pages. Tracks
+        nothing, and leaves nothing on. Returns after that time, or somewhat later.
+
+        :param over_ms: 50 to 60,000; whole seconds for a QEMU older than 8.2.
+        :param pages_per_gib: 128 to 16,384.
+        :return: with the time that QEMU measured.
+        :raise CommandRefused: code ``already_measuring`` while another measurement runs,
+            ``whole_seconds`` for a time that an older QEMU cannot measure.
+        """
+
+    async def resident_bytes(self, vm: UUID) -> int | None:
+        """What of QEMU's process is in memory, shared libraries included; None where it cannot be
+        seen."""
 
     async def offer(self, vm: VmFacts) -> Offer:
         """What this host offers of what a VM of another host needs."""

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.forecast.course import AutoConverge, Conditions, Moment, follow
-from vmtune.forecast.dirty_curve import DirtyCurve, DirtyPoint, concave
+from vmtune.forecast.dirty_curve import DirtyCurve, concave
 from vmtune.forecast.needs import needs
+from vmtune.model.host.dirty_rates import DirtyPoint
 
 MB = 1e6
 GIG = Conditions(throughput_bytes_per_s=100 * MB, downtime_limit_ms=300)

@@ -1,8 +1,11 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.forecast.dirty_curve import DirtyCurve, DirtyPoint, concave
+from vmtune.forecast.dirty_curve import DirtyCurve, concave, fitted
+from vmtune.model.host.dirty_rates import DirtyPoint
 
 POINTS = st.lists(
     st.builds(DirtyPoint, st.floats(1, 1e5), st.floats(0, 1e9)), min_size=1, max_size=8
@@ -57,3 +60,22 @@ def test_one_observation_does_not_bend_it() -> None:
 def test_beyond_one_observation_its_rate_goes_on() -> None:
     curve = concave([DirtyPoint(100, 400)])
     assert curve.dirty_bytes(1000) == pytest.approx(4000)
+
+
+def test_what_contradicts_the_form_is_averaged() -> None:
+    """The curve would get steeper after the first point, and after the third."""
+    seen = [DirtyPoint(10, 10), DirtyPoint(20, 30), DirtyPoint(30, 30), DirtyPoint(40, 35)]
+    assert fitted(seen).points == (DirtyPoint(20, 30), DirtyPoint(40, 35))
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e4), st.floats(0, 1e9)), min_size=1, max_size=12))
+def test_a_fitted_curve_has_the_form(seen: list[tuple[float, float]]) -> None:
+    points = [DirtyPoint(*point) for point in {point[0]: point for point in seen}.values()]
+    curve = fitted(points)
+    spans = [DirtyPoint(0.0, 0.0), *curve.points]
+    slopes = [
+        (b.dirty_bytes - a.dirty_bytes) / (b.after_ms - a.after_ms) for a, b in pairwise(spans)
+    ]
+    assert all(slope >= 0 for slope in slopes)
+    assert all(later <= sooner * (1 + 1e-6) + 1e-6 for sooner, later in pairwise(slopes))
+    assert curve.points[-1].after_ms == pytest.approx(max(point.after_ms for point in points))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from uuid import UUID
 
 from vmtune.bench.model.runs.run import RunRecord, RunState
 from vmtune.bench.model.scenario.block import ProcessSample
 from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.hypervisor.protocol import Driver
 from vmtune.lab.settings import LabSettings
 from vmtune.model.migration.record import Sample
 from vmtune.model.tunables.tunable import Value
@@ -51,6 +53,8 @@ class RunOrder:
     :param kvm: whether to use KVM; None: where this machine has a usable one.
     :param sample_hz: how often the migration is sampled.
     :param overrides: codes of preflight findings that are to stop nothing.
+    :param once_warm: awaited with the source's driver and the VM, once the guest's pace is known
+        and before the migration.
     """
 
     scenario: Scenario
@@ -59,6 +63,7 @@ class RunOrder:
     kvm: bool | None = None
     sample_hz: float = 20.0
     overrides: frozenset[str] = frozenset()
+    once_warm: Callable[[Driver, UUID], Awaitable[None]] | None = None
 
     @property
     def effective(self) -> Scenario:

@@ -53,7 +53,7 @@ async def run_migration(order: RunOrder, on_progress: Callable[[RunProgress], No
         migration = MeasuredMigration(order, scenario, stage, recorder, progress.sample)
         recorder.start()
         try:
-            verdict = await _run(scenario, stage, recorder, migration, progress)
+            verdict = await _run(order, stage, recorder, migration, progress)
             record = recorder.record(migration.controllers)
         finally:
             await recorder.stop()
@@ -62,19 +62,22 @@ async def run_migration(order: RunOrder, on_progress: Callable[[RunProgress], No
 
 
 async def _run(
-    scenario: Scenario,
+    order: RunOrder,
     stage: Stage,
     recorder: Recorder,
     migration: MeasuredMigration,
     progress: _Progress,
 ) -> Verdict:
     """The parts of a run, once the guest works. What goes wrong is its result."""
+    scenario = order.effective
     try:
         progress.begins(recorder.origin)
         progress.report(Phase.WARM_UP)
         # Probing takes time, under libvirt seconds: then rather before the guest's pace is known.
         plan = await plan_run(stage, scenario.values, migration.overrides)
         await _warm_up(scenario, stage, recorder, progress)
+        if order.once_warm is not None:
+            await order.once_warm(stage.source.driver, stage.vm)
         verdict = await migration.run(plan)
     except VmtuneError as error:
         return Verdict(RunState.FAILED, await _with_last_words(str(error), stage))

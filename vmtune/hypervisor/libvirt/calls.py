@@ -187,6 +187,12 @@ class Domain:
         out = self._library.constant("VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT")
         return int(stats.get("time_elapsed", 0)) if stats.get("operation") == out else None
 
+    def resident_bytes(self) -> int | None:
+        """What of its QEMU is in memory; None where libvirt does not say."""
+        with self._errors():
+            kib = self._raw.memoryStats().get("rss")
+        return None if kib is None else int(kib) * 1024
+
     def completed_job(self) -> dict[str, int]:
         """The figures of its last completed job; empty when there was none."""
         flags = self._library.flags(

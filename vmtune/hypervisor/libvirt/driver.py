@@ -50,7 +50,7 @@ from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.hypervisor.qemu.probe import QemuProbe
 from vmtune.hypervisor.qemu.replies import reading_reply
-from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
 from vmtune.model.host.facts import HostFacts, Postcopy, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import Offer
 from vmtune.model.migration.postcopy import not_arrived, not_paused
@@ -461,6 +461,14 @@ class LibvirtDriver:
     async def dirty_rates(self, vm: UUID) -> DirtyRates:
         """How far the last measurement is."""
         return await qemu_control.dirty_rates(self._monitor(vm))
+
+    async def sample_dirtied(self, vm: UUID, over_ms: int, pages_per_gib: int) -> DirtyPoint:
+        """What the guest changes in a time. libvirt's own call takes whole seconds."""
+        return await qemu_control.sample_dirtied(self._monitor(vm), over_ms, pages_per_gib)
+
+    async def resident_bytes(self, vm: UUID) -> int | None:
+        """As libvirt says, so on a remote host too."""
+        return await self._link.ask(lambda connection: connection.domain(vm).resident_bytes())
 
     async def offer(self, vm: VmFacts) -> Offer:
         """What this host offers, by the capabilities of its domains."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Collection, Mapping
 
 from vmtune.errors import CommandRefused, Conflict
@@ -9,12 +11,23 @@ from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.names import capabilities
 from vmtune.hypervisor.qemu.qom import children_of
 from vmtune.hypervisor.qemu.replies import reading_reply
-from vmtune.model.host.dirty_rates import DirtyRates, read_query_dirty_rate
+from vmtune.model.host.dirty_rates import (
+    DirtyPoint,
+    DirtyRates,
+    read_query_dirty_rate,
+    read_sampled,
+)
 
 ALREADY_MEASURING = "already_measuring"
 """Code of the refusal while another client measures dirty rates."""
+WHOLE_SECONDS = "whole_seconds"
+"""Code of the refusal of a time that QEMU cannot measure."""
 
 _IN_MS = {"calc-time-unit": "millisecond"}
+_MS_IN_S = 1000
+_SAMPLED_WITHIN_S = 15.0
+"""Hashing the samples takes time, twice."""
+_LOOK_EVERY_S = 0.02
 _PAIR = ("multifd", "postcopy-ram")
 _EXCLUDES_THEM = "background-snapshot"
 _EXCLUDED = "not yet compatible with multifd"  # migrate_caps_check of QEMU 8.0 to 10.0
@@ -45,11 +58,7 @@ async def measure_dirty_rates(monitor: Monitor, over_ms: int) -> None:
     except CommandRefused as refusal:
         if _BUSY not in refusal.message:
             raise
-        raise CommandRefused(
-            refusal.message,
-            code=ALREADY_MEASURING,
-            remedy="wait until that measurement has ended",
-        ) from refusal
+        raise _already_measuring(refusal) from refusal
 
 
 async def dirty_rates(monitor: Monitor) -> DirtyRates:
@@ -57,6 +66,62 @@ async def dirty_rates(monitor: Monitor) -> DirtyRates:
     reply = await monitor.execute("query-dirty-rate", _IN_MS)
     with reading_reply("its dirty rate"):
         return read_query_dirty_rate(reply)
+
+
+async def sample_dirtied(monitor: Monitor, over_ms: int, pages_per_gib: int) -> DirtyPoint:
+    """What the guest changes in *over_ms* milliseconds; see
+    :meth:`vmtune.hypervisor.protocol.Driver.sample_dirtied`.
+
+    Sampled pages are hashed at the beginning and at the end (migration/dirtyrate.c,
+    calculate_dirtyrate_sample_vm): nothing is tracked, and nothing stays switched on.
+    """
+    in_ms = await _begin_sampling(monitor, over_ms, pages_per_gib)
+    deadline = time.monotonic() + over_ms / 1000 + _SAMPLED_WITHIN_S
+    await asyncio.sleep(over_ms / 1000)
+    while True:
+        reply = await monitor.execute("query-dirty-rate", _IN_MS if in_ms else {})
+        with reading_reply("its dirty rate"):
+            found = read_sampled(reply, 1 if in_ms else _MS_IN_S)
+        if found is not None:
+            return found
+        if time.monotonic() > deadline:
+            raise CommandRefused(
+                f"QEMU has not measured within {_SAMPLED_WITHIN_S:g} s more than it was told to",
+                field="vm",
+                code="not_measured",
+                remedy="ask again; the VM's host may be overloaded",
+            )
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def _begin_sampling(monitor: Monitor, over_ms: int, pages_per_gib: int) -> bool:
+    """Whether it counts in milliseconds."""
+    asked = {"mode": "page-sampling", "sample-pages": pages_per_gib}
+    try:
+        await monitor.execute("calc-dirty-rate", {**asked, "calc-time": over_ms, **_IN_MS})
+    except CommandRefused as refusal:
+        if _BUSY in refusal.message:
+            raise _already_measuring(refusal) from refusal
+        if "calc-time-unit" not in refusal.message:
+            raise
+        if over_ms % _MS_IN_S:
+            raise CommandRefused(
+                "this QEMU measures dirtied memory in whole seconds: milliseconds came with 8.2",
+                code=WHOLE_SECONDS,
+                remedy="measure whole seconds",
+            ) from refusal
+    else:
+        return True
+    await monitor.execute("calc-dirty-rate", {**asked, "calc-time": over_ms // _MS_IN_S})
+    return False
+
+
+def _already_measuring(refusal: CommandRefused) -> CommandRefused:
+    return CommandRefused(
+        refusal.message,
+        code=ALREADY_MEASURING,
+        remedy="wait until that measurement has ended",
+    )
 
 
 async def objects(monitor: Monitor) -> Collection[str]:

@@ -36,7 +36,7 @@ from vmtune.hypervisor.qmp.migration import DirectMigration, Endpoint, as_cancel
 from vmtune.hypervisor.qmp.monitor import NO_QEMU, QmpMonitor
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent, Qemu
 from vmtune.hypervisor.qmp.recovery import recover
-from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import UNKNOWN_OFFER, Offer
 from vmtune.model.host.network import direct_address
@@ -320,6 +320,19 @@ class QmpDriver:
     async def dirty_rates(self, vm: UUID) -> DirtyRates:
         """How far the last measurement is."""
         return await self._ask(vm, lambda qemu: qemu_control.dirty_rates(qemu.monitor))
+
+    async def sample_dirtied(self, vm: UUID, over_ms: int, pages_per_gib: int) -> DirtyPoint:
+        """What the guest changes in a time."""
+        return await self._ask(
+            vm, lambda qemu: qemu_control.sample_dirtied(qemu.monitor, over_ms, pages_per_gib)
+        )
+
+    async def resident_bytes(self, vm: UUID) -> int | None:
+        """As /proc says, where it can be seen."""
+        qemu = await self._find(vm)
+        process = qemu.process()
+        sizes = await asyncio.to_thread(process.memory_bytes) if process is not None else None
+        return None if sizes is None else sizes[1]
 
     async def offer(self, vm: VmFacts) -> Offer:
         """The QEMU that waits has been started with what it needs."""

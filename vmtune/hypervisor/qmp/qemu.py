@@ -127,7 +127,7 @@ class Qemu:
         name = await self.monitor.execute("query-name")
         with reading_reply("who it is"):
             self._is(UUID(uuid["UUID"]), str(name.get("name", "")))
-        self._probe = QemuProbe(self.monitor, self._tunables, self._process())
+        self._probe = QemuProbe(self.monitor, self._tunables, self.process())
         self._met = self.monitor.connections
 
     def _is(self, uuid: UUID, name: str) -> None:
@@ -138,7 +138,7 @@ class Qemu:
 
     def _recognise(self) -> None:
         """Its identity by its command line, while another client has its monitor."""
-        process = self._process()
+        process = self.process()
         if process is None or not any(str(self.path) in a for a in process.arguments() or ()):
             return  # out of sight, or no QEMU
         uuids = process.option("uuid")
@@ -151,5 +151,5 @@ class Qemu:
         except (ValueError, KeyError):
             return
 
-    def _process(self) -> QemuProcess | None:
+    def process(self) -> QemuProcess | None:
         return QemuProcess(self.monitor.pid) if self.monitor.pid else None

@@ -13,6 +13,14 @@ _RESERVED_ENTRIES = 64 + 512
 
 
 @dataclass(frozen=True, slots=True)
+class DirtyPoint:
+    """What was dirty *after_ms* milliseconds after all had been clean."""
+
+    after_ms: float
+    dirty_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
 class DirtyRates:
     """query-dirty-rate, read into fields.
 
@@ -39,6 +47,19 @@ def read_query_dirty_rate(reply: Mapping[str, Any]) -> DirtyRates:  # any JSON: 
     rows = sorted(reply.get("vcpu-dirty-rate", ()), key=lambda row: int(row["id"]))
     rates = tuple(int(row["dirty-rate"]) for row in rows)
     return DirtyRates(measured=True, measured_ms=reply.get("calc-time", 0), vcpu_mib_per_s=rates)
+
+
+def read_sampled(reply: Mapping[str, Any], unit_ms: int) -> DirtyPoint | None:
+    """What the guest changed, of a reply of query-dirty-rate in the mode ``page-sampling``; None
+    while it is measured. QEMU says whole MiB/s, rounded down: so a half is added to what is not 0.
+
+    :param unit_ms: of the times in the reply, in milliseconds.
+    """
+    if reply.get("status") != "measured":
+        return None
+    after_ms = reply["calc-time"] * unit_ms
+    rate = reply["dirty-rate"]
+    return DirtyPoint(after_ms, (rate + 0.5 if rate else 0) * (1 << 20) * after_ms / 1000)
 
 
 def usable_entries(ring_entries: int) -> int:

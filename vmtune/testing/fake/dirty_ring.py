@@ -20,12 +20,15 @@ class FakeRing:
     :param mib_per_s: what a measurement finds of each vCPU.
     :param measuring: how many more queries a measurement takes.
     :param measurements: how many there have been.
+    :param changed_mib_per_s: what sampled pages tell.
     """
 
     entries: int = 0
     mib_per_s: tuple[int, ...] = (100,)
     measuring: int = 0
     measurements: int = 0
+    changed_mib_per_s: int = 10
+    _sampled: bool = field(default=False)
     _over_ms: int = field(default=0)
 
     def measure(self, arguments: Mapping[str, Any], version: Version) -> dict[str, Any]:
@@ -40,7 +43,9 @@ class FakeRing:
             raise CommandRefused("the dirty rate is already being measured")
         if arguments["mode"] == "dirty-ring" and not self.entries:
             raise CommandRefused("mode dirty-ring is not enabled, use other method instead.")
-        self.measuring, self._over_ms = 2, arguments["calc-time"]
+        unit_ms = 1 if "calc-time-unit" in arguments else 1000
+        self.measuring, self._over_ms = 2, arguments["calc-time"] * unit_ms
+        self._sampled = arguments["mode"] == "page-sampling"
         self.measurements += 1
         return {}
 
@@ -53,5 +58,10 @@ class FakeRing:
         if self.measuring:
             self.measuring -= 1
             return {"status": "unstarted" if self.measuring == 1 else "measuring", "calc-time": 0}
+        unit_ms = 1 if "calc-time-unit" in arguments else 1000
+        took = self._over_ms // unit_ms
+        if self._sampled:
+            rate = self.changed_mib_per_s
+            return {"status": "measured", "calc-time": took, "dirty-rate": rate}
         rows = [{"id": n, "dirty-rate": rate} for n, rate in enumerate(self.mib_per_s)]
-        return {"status": "measured", "calc-time": self._over_ms, "vcpu-dirty-rate": rows[::-1]}
+        return {"status": "measured", "calc-time": took, "vcpu-dirty-rate": rows[::-1]}

@@ -1,0 +1,75 @@
+"""What is asked of a running VM before its migration: its dirty curve, and the memory it uses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+
+from vmtune.forecast.dirty_curve import DirtyCurve, fitted
+from vmtune.model.host.dirty_rates import DirtyPoint
+
+WINDOWS_MS = (64, 256, 1024, 4096, 128, 512, 2048, 8192, 64, 256, 1024)
+"""Measured one after the other, some 17 s in all: the short ones at different moments, since a
+guest does more at one time than at another."""
+WHOLE_SECONDS_MS = (1000, 2000, 4000, 8000)
+"""For a QEMU older than 8.2."""
+_SAMPLED_PAGES = 8192
+_LEAST_PER_GIB, _MOST_PER_GIB = 128, 16384
+"""What QEMU takes (MIN_SAMPLE_PAGE_COUNT and MAX_SAMPLE_PAGE_COUNT in migration/dirtyrate.h)."""
+_GIB = 1 << 30
+
+
+def pages_per_gib(memory_bytes: int) -> int:
+    """How many pages to sample of each GiB: enough for a few percent, and few enough that hashing
+    them takes some ten milliseconds, whatever the size of the VM."""
+    wanted = math.ceil(_SAMPLED_PAGES * _GIB / max(1, memory_bytes))
+    return min(_MOST_PER_GIB, max(_LEAST_PER_GIB, wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class DirtyProbe:
+    """What a VM does with its memory.
+
+    :param points: as measured, each from a moment of its own on.
+    :param memory_bytes: of the guest.
+    :param used_bytes: of these, what is backed by memory; None where that cannot be seen.
+    :param measured_at: when it was done.
+    :param took_ms: how long it took.
+    """
+
+    points: tuple[DirtyPoint, ...]
+    memory_bytes: int
+    used_bytes: int | None
+    measured_at: datetime
+    took_ms: float
+
+    @property
+    def shortest_ms(self) -> float:
+        """Before that the curve is not known."""
+        return min(point.after_ms for point in self.points)
+
+    @property
+    def longest_ms(self) -> float:
+        """After that the curve is not known."""
+        return max(point.after_ms for point in self.points)
+
+    def curve(self) -> DirtyCurve:
+        """The dirty curve, by the mean of the points of about the same time."""
+        groups: list[list[DirtyPoint]] = []
+        for point in sorted(self.points, key=lambda point: point.after_ms):
+            if groups and point.after_ms <= groups[-1][0].after_ms * _ABOUT:
+                groups[-1].append(point)
+            else:
+                groups.append([point])
+        means = (
+            DirtyPoint(
+                math.fsum(point.after_ms for point in group) / len(group),
+                math.fsum(point.dirty_bytes for point in group) / len(group),
+            )
+            for group in groups
+        )
+        return fitted(means)
+
+
+_ABOUT = 1.25
