@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Query, Response
@@ -14,6 +15,7 @@ from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.applications import ApplicationCreate, ApplicationView, VerificationView
 from vmtune.api.schemas.common import problems_of
+from vmtune.api.schemas.forecasts import MigrationForecastCreate, MigrationForecastView
 from vmtune.api.schemas.plans import PlanCreate, PlanView
 from vmtune.api.schemas.vms import (
     EffectiveView,
@@ -121,6 +123,25 @@ async def plan_vm(
         steps=wanted.steps,
     )
     return PlanView.of(planned)
+
+
+@router.post("/{vm}/forecasts", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[READ])
+async def forecast_vm(
+    on: Services, who: Who, vm: VmInReach, body: MigrationForecastCreate
+) -> MigrationForecastView:
+    """Forecast a migration: how long it takes, how long the guest stands still, whether it ends by
+    itself. Measures for some 17 s how the guest dirties its memory, unless that was done within
+    the last 10 minutes. Changes nothing."""
+    on.access.guard.host(who, body.destination)
+    found = await on.forecasts.forecast(
+        vm,
+        body.destination,
+        body.profiles,
+        body.values,
+        throughput_bytes_per_s=body.throughput_bytes_per_s,
+        fresh=body.fresh,
+    )
+    return MigrationForecastView.of(found, datetime.now(UTC))
 
 
 @router.post(

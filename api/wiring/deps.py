@@ -46,6 +46,7 @@ from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
 from vmtune.services.evacuations.vm_mover import VmMover
 from vmtune.services.events import EventBus
+from vmtune.services.forecasts.forecasts import ForecastService
 from vmtune.services.freshness import Freshness
 from vmtune.services.heavy.work import HeavyWork, Work
 from vmtune.services.hosts.connections import DriverFactory
@@ -95,6 +96,7 @@ class Container:
     profiles: ProfileService
     assignments: AssignmentService
     plans: PlanService
+    forecasts: ForecastService
     applications: ApplyService
     migrations: MigrationService
     evacuations: EvacuationService
@@ -268,6 +270,7 @@ async def open_container(
             profiles=profiles,
             assignments=assignments,
             plans=plans,
+            forecasts=ForecastService(store, plans),
             applications=applications,
             migrations=migrations,
             evacuations=evacuations,

@@ -65,6 +65,10 @@ COMMANDS = {
         _HERE + "tuning.application:application",
         "Applications of profiles to VMs, and their outcomes.",
     ),
+    "forecast": (
+        _HERE + "migration.forecast:forecast",
+        "Forecast a migration: its time, the guest's silence, whether it ends.",
+    ),
     "migrate": (_HERE + "migration.migrate:migrate", "Migrate VM live and watch the migration."),
     "migration": (_HERE + "migration.migration:migration", "Migrations, running and past."),
     "evacuate": (

@@ -9,6 +9,7 @@ trigger's share of what it sent, twice (migration/ram.c, migration_trigger_throt
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from vmtune.forecast.dirty_curve import DirtyCurve
@@ -81,12 +82,17 @@ class Moment:
     :param since_clean_ms: how long ago the bitmap was synchronised.
     :param sent_bytes: dirty bytes sent since then.
     :param throttle_percent: of the guest's CPU time that QEMU withholds.
+    :param used_share: of what remains in this pass, above 0: the rest are pages that the guest
+        never used, which QEMU passes over.
+    :param passed_over_bytes_per_s: how fast it does.
     """
 
     remaining_bytes: float
     since_clean_ms: float = 0.0
     sent_bytes: float = 0.0
     throttle_percent: float = 0.0
+    used_share: float = 1.0
+    passed_over_bytes_per_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +127,19 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
     threshold = conditions.threshold_bytes
     for number in range(1, _MOST_PASSES + 1):
         to_send = max(0.0, remaining - threshold)
-        pass_ms = conditions.sending_ms(to_send)
+        share = moment.used_share if number == 1 else 1.0
+        pass_ms = conditions.sending_ms(to_send * share)
+        pass_ms = max(pass_ms, to_send * (1 - share) / moment.passed_over_bytes_per_s * 1000)
         if number > 1 or clean_ms == 0:
             pass_ms = max(pass_ms, _SHORTEST_PASS_MS)
-        to_send = min(remaining, pass_ms / conditions.sending_ms(1.0))
+        to_send = min(remaining, max(to_send, pass_ms / conditions.sending_ms(share)))
         left_ms += pass_ms
-        on_wire += to_send * conditions.wire_share
-        sent += to_send
+        on_wire += to_send * share * conditions.wire_share
+        sent += to_send * share
         dirtied = curve.dirty_bytes((clean_ms + pass_ms) * (1 - throttle / 100))
-        remaining = remaining - to_send + dirtied
-        if remaining <= threshold * (1 + _ROUNDING):
+        left = remaining - to_send
+        remaining = left * share + dirtied
+        if left + dirtied <= threshold * (1 + _ROUNDING):
             silence_ms = conditions.silence_ms(remaining)
             on_wire += remaining * conditions.wire_share
             return Course(True, left_ms + silence_ms, silence_ms, number, on_wire, least, throttle)

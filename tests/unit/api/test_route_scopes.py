@@ -26,6 +26,7 @@ READING_POSTS = {
     ("POST", "/api/v1/hosts/{name}/evacuations/plan"),
     ("POST", "/api/v1/profiles/check"),
     ("POST", "/api/v1/vms/{vm}/plan"),
+    ("POST", "/api/v1/vms/{vm}/forecasts"),
     ("POST", "/api/v1/vms/{vm}/verify"),
     ("DELETE", "/api/v1/session"),  # of one's own
 }

@@ -88,7 +88,7 @@ async def test_the_downtime_limit_that_qemu_has_decides() -> None:
     assert (await migrated.at(16)).ends is True
 
 
-async def test_a_throttle_that_will_come_is_reckoned_with() -> None:
+async def test_a_throttle_that_will_come_counts() -> None:
     assert (await Migrated(Source(downtime_limit_ms=100, auto_converge=False)).at(8)).ends is False
     assert (await Migrated(Source(downtime_limit_ms=100, auto_converge=True)).at(8)).ends is True
 

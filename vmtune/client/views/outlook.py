@@ -21,25 +21,25 @@ def expected(data: Document) -> str:
     if outlook is None or data.get("status") in ("device", "completed"):
         return ""
     if outlook["ends"] is False:
-        return "will not end by itself" + _helps(outlook.get("needs"))
+        return "will not end by itself" + helps(outlook.get("needs"))
     left = outlook["left_ms"]
     if left is None:
         rest = outlook["pass_left_ms"]
-        first = "" if rest is None else f"first pass done in about {_about(rest)}, "
+        first = "" if rest is None else f"first pass done in about {about(rest)}, "
         return f"{first}end not known yet" if data.get("iteration", 0) <= 1 else "end not known yet"
-    least, most = _about(outlook["least_left_ms"]), _about(outlook["most_left_ms"])
+    least, most = about(outlook["least_left_ms"]), about(outlook["most_left_ms"])
     between = "" if least == most else f" ({least} to {most})"
-    return f"about {_about(left)} left{between}"
+    return f"about {about(left)} left{between}"
 
 
-def _helps(needs: Document | None) -> str:
+def helps(needs: Document | None) -> str:
     """Each alone would let it end."""
     if needs is None:
         return ""
     downtime, throughput = needs["downtime_limit_ms"], needs["throughput_bytes_per_s"]
     throttle = needs["throttle_percent"]
     ways = [
-        f"a downtime limit of {_about(downtime)}" if downtime is not None else "",
+        f"a downtime limit of {about(downtime)}" if downtime is not None else "",
         f"{rate(throughput)} of throughput" if throughput is not None else "",
         f"a throttle of {throttle} %" if throttle is not None else "",
         "post-copy",
@@ -47,7 +47,7 @@ def _helps(needs: Document | None) -> str:
     return ": needs " + " or ".join(way for way in ways if way)
 
 
-def _about(ms: float) -> str:
+def about(ms: float) -> str:
     """A time to about two figures, as one says it."""
     seconds = ms / _MS_IN_S
     if seconds < 1:

@@ -581,6 +581,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/vms/{vm}/forecasts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Forecast Vm
+         * @description Forecast a migration: how long it takes, how long the guest stands still, whether it ends by
+         *     itself. Measures for some 17 s how the guest dirties its memory, unless that was done within
+         *     the last 10 minutes. Changes nothing.
+         */
+        post: operations["forecast_vm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/vms/{vm}/applications": {
         parameters: {
             query?: never;
@@ -2603,6 +2625,30 @@ export interface components {
             ended_at: string | null;
         };
         /**
+         * CandidateView
+         * @description One profile.
+         */
+        CandidateView: {
+            /** Profile */
+            profile: string | null;
+            /** Revision */
+            revision: number | null;
+            /**
+             * Blockers
+             * @description Codes of what stands against the migration.
+             */
+            blockers: string[];
+            /** @description Null where it is not known. */
+            throughput: components["schemas"]["ExpectedThroughputView"] | null;
+            /** @description Null where the throughput is not known. */
+            prospect: components["schemas"]["ProspectView"] | null;
+            /**
+             * Notes
+             * @description What the forecast does not know or leaves out.
+             */
+            notes: components["schemas"]["ProblemItem"][];
+        };
+        /**
          * ChangeKind
          * @description How values changed; the words of :class:`vmtune.stats.changes.ChangeKind`, whose import
          *     takes a second.
@@ -2964,6 +3010,16 @@ export interface components {
          * @enum {string}
          */
         Direction: "lower" | "higher" | "none";
+        /**
+         * DirtiedView
+         * @description What the guest had changed some time after a moment.
+         */
+        DirtiedView: {
+            /** After Ms */
+            after_ms: number;
+            /** Dirty Bytes */
+            dirty_bytes: number;
+        };
         /**
          * DriftPage
          * @description The VMs that drift, sorted by name.
@@ -3481,6 +3537,20 @@ export interface components {
          */
         EventTopic: "host" | "vm" | "profile" | "assignment" | "application" | "migration" | "arrival" | "run" | "campaign" | "evacuation";
         /**
+         * ExpectedThroughputView
+         * @description What the path is expected to carry.
+         */
+        ExpectedThroughputView: {
+            bytes_per_s: components["schemas"]["RangeView"];
+            /** @description While the guest stands still, when QEMU lifts its bandwidth limit. */
+            switchover_bytes_per_s: components["schemas"]["RangeView"];
+            /**
+             * Records
+             * @description How many recorded migrations say so.
+             */
+            records: number;
+        };
+        /**
          * ExplanationView
          * @description The assignment of a VM and its other candidates.
          */
@@ -3557,6 +3627,18 @@ export interface components {
             evidence: {
                 [key: string]: string | number;
             };
+        };
+        /**
+         * ForecastNeedsView
+         * @description What would let the migration end: each by itself would.
+         */
+        ForecastNeedsView: {
+            /** Downtime Limit Ms */
+            downtime_limit_ms: number | null;
+            /** Throughput Bytes Per S */
+            throughput_bytes_per_s: number | null;
+            /** Throttle Percent */
+            throttle_percent: number | null;
         };
         /**
          * ForecastView
@@ -4289,6 +4371,65 @@ export interface components {
             priority: number;
         };
         /**
+         * MigrationForecastCreate
+         * @description The migration to forecast.
+         */
+        MigrationForecastCreate: {
+            /**
+             * Destination
+             * @description Name of the destination host.
+             */
+            destination: string;
+            /**
+             * Profiles
+             * @description Profiles to compare; empty for the assigned one.
+             * @default []
+             */
+            profiles: string[];
+            /**
+             * Values
+             * @description Values that override each profile's; null unsets a tunable.
+             * @default {}
+             * @example {
+             *       "multifd": true
+             *     }
+             */
+            values: {
+                [key: string]: boolean | number | string | null;
+            };
+            /**
+             * Throughput Bytes Per S
+             * @description What the path carries, instead of what recorded migrations say.
+             */
+            throughput_bytes_per_s?: number | null;
+            /**
+             * Fresh
+             * @description Measure the VM anew even if it was measured lately.
+             * @default false
+             */
+            fresh: boolean;
+        };
+        /**
+         * MigrationForecastView
+         * @description The forecast of one VM's migration to one host.
+         */
+        MigrationForecastView: {
+            /**
+             * Vm
+             * Format: uuid
+             */
+            vm: string;
+            /** Vm Name */
+            vm_name: string;
+            /** Source */
+            source: string;
+            /** Destination */
+            destination: string;
+            probe: components["schemas"]["ProbeView"];
+            /** Candidates */
+            candidates: components["schemas"]["CandidateView"][];
+        };
+        /**
          * MigrationPage
          * @description Migrations, newest first.
          */
@@ -4838,6 +4979,33 @@ export interface components {
             agrees: boolean;
         };
         /**
+         * ProbeView
+         * @description What was measured of the VM.
+         */
+        ProbeView: {
+            /**
+             * Measured At
+             * Format: date-time
+             */
+            measured_at: string;
+            /** Age S */
+            age_s: number;
+            /** Took Ms */
+            took_ms: number;
+            /** Memory Bytes */
+            memory_bytes: number;
+            /**
+             * Used Bytes
+             * @description What of QEMU's process is in memory; null where that cannot be seen.
+             */
+            used_bytes: number | null;
+            /**
+             * Dirtied
+             * @description In the order of the time.
+             */
+            dirtied: components["schemas"]["DirtiedView"][];
+        };
+        /**
          * ProblemItem
          * @description One thing that is wrong.
          */
@@ -5097,6 +5265,27 @@ export interface components {
             revised_at: string;
         };
         /**
+         * ProspectView
+         * @description What is to be expected.
+         */
+        ProspectView: {
+            /**
+             * Ends
+             * @description Whether it ends by itself; null where that depends on what is not known.
+             */
+            ends: boolean | null;
+            /** @description Null where it is not likely to end. */
+            total_ms: components["schemas"]["RangeView"] | null;
+            /** @description How long the guest stands still. */
+            silence_ms: components["schemas"]["RangeView"] | null;
+            sent_bytes: components["schemas"]["RangeView"] | null;
+            passes: components["schemas"]["RangeView"] | null;
+            /** @description The most of the guest's CPU time that auto-converge withholds. */
+            throttle_percent: components["schemas"]["RangeView"] | null;
+            /** @description Null where it is likely to end. */
+            needs: components["schemas"]["ForecastNeedsView"] | null;
+        };
+        /**
          * PublishedRatioView
          * @description The ratio of a figure to its base under the same conditions.
          */
@@ -5176,6 +5365,18 @@ export interface components {
             kind: components["schemas"]["QmpKind"];
             /** Name */
             name: string;
+        };
+        /**
+         * RangeView
+         * @description A likely value, and the bounds between which 90 % are meant to be.
+         */
+        RangeView: {
+            /** Low */
+            low: number;
+            /** Likely */
+            likely: number;
+            /** High */
+            high: number;
         };
         /**
          * Rates
@@ -11290,6 +11491,149 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlanView"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    forecast_vm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                vm: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MigrationForecastCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MigrationForecastView"];
                 };
             };
             /** @description The body is not JSON. */

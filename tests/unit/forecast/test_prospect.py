@@ -1,0 +1,133 @@
+"""The forecast of a migration that is not begun."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vmtune.forecast.course import AutoConverge, Conditions
+from vmtune.forecast.errors import Errors
+from vmtune.forecast.path import Throughput
+from vmtune.forecast.probe import DirtyProbe, pages_per_gib
+from vmtune.forecast.prospect import Prospect, expect, used_bytes
+from vmtune.forecast.ranges import Range
+from vmtune.model.host.dirty_rates import DirtyPoint
+
+MIB = 1 << 20
+EXACT = Errors(Range.exactly(1), Range.exactly(1), Range.exactly(1), 0.0)
+LIMITS = Conditions(1.0, 300)
+
+
+def probe(mib_per_s: float, region_mib: float = 10_000, used_mib: int | None = 1040) -> DirtyProbe:
+    """Of a guest of 4 GiB that writes at a rate to a region, over and over."""
+    points = tuple(
+        DirtyPoint(ms, min(region_mib, mib_per_s * ms / 1000) * MIB) for ms in (64, 512, 4096, 8192)
+    )
+    used = None if used_mib is None else used_mib * MIB
+    return DirtyProbe(points, 4096 * MIB, used, datetime.now(UTC), 17_000)
+
+
+def path(mib_per_s: float, doubt: float = 0.0) -> Throughput:
+    held = Range(mib_per_s * (1 - doubt) * MIB, mib_per_s * MIB, mib_per_s * (1 + doubt) * MIB)
+    return Throughput(held, held, 3)
+
+
+def test_an_idle_guest_takes_as_long_as_its_memory() -> None:
+    found = expect(probe(0), path(100), LIMITS, errors=EXACT)
+    assert found.ends is True
+    assert found.total_ms is not None
+    assert found.total_ms.likely == pytest.approx(10_000, rel=0.02)
+    assert found.passes == Range.exactly(1)
+    assert found.needs is None
+
+
+def test_a_guest_that_dirties_as_fast_as_is_sent_does_not_end() -> None:
+    found = expect(probe(200), path(100), LIMITS)
+    assert (found.ends, found.total_ms, found.silence_ms) == (False, None, None)
+    assert found.needs is not None
+    assert found.needs.throughput_bytes_per_s is not None
+    assert 200 * MIB < found.needs.throughput_bytes_per_s < 300 * MIB
+    assert expect(probe(200), path(300), LIMITS).ends is True
+
+
+def test_what_it_needs_lets_it_end() -> None:
+    busy = probe(200, region_mib=400)
+    helps = expect(busy, path(100), LIMITS).needs
+    assert helps is not None and helps.downtime_limit_ms is not None
+    helped = replace(LIMITS, downtime_limit_ms=helps.downtime_limit_ms)
+    assert expect(busy, path(100), helped).total_ms is not None
+
+
+def test_auto_converge_lets_it_end_at_a_price() -> None:
+    held = Conditions(1.0, 300, auto_converge=AutoConverge())
+    found = expect(probe(150), path(100), held)
+    assert found.ends is True
+    assert found.throttle_percent is not None
+    assert found.throttle_percent.likely >= 40
+
+
+def test_where_the_bounds_of_the_path_disagree_it_may_not_end() -> None:
+    found = expect(probe(80), path(100, doubt=0.5), LIMITS)
+    assert found.ends is None
+    assert found.total_ms is not None
+
+
+def test_the_silence_is_sent_faster_where_the_limit_is_lifted() -> None:
+    busy, limited = probe(50), path(100)
+    lifted = replace(limited, switchover_bytes_per_s=Range.exactly(1000 * MIB))
+    slow, fast = (expect(busy, each, LIMITS, errors=EXACT) for each in (limited, lifted))
+    assert slow.silence_ms is not None and fast.silence_ms is not None
+    assert fast.silence_ms.likely == pytest.approx(slow.silence_ms.likely / 10)
+
+
+def test_compressed_pages_widen_the_bounds() -> None:
+    plain, packed = (
+        expect(probe(10), path(100), LIMITS, compressed=each, errors=EXACT)
+        for each in (False, True)
+    )
+    assert plain.total_ms is not None and packed.total_ms is not None
+    assert packed.total_ms.low < plain.total_ms.low / 2
+    assert packed.total_ms.high >= plain.total_ms.high
+
+
+def test_memory_that_cannot_be_seen_may_be_all_of_it() -> None:
+    assert used_bytes(probe(10, used_mib=None)).high == 4096 * MIB
+    assert used_bytes(probe(10)).likely == 1000 * MIB
+    assert used_bytes(probe(10, used_mib=5000)).high == 4096 * MIB
+
+
+@given(
+    st.floats(0, 500), st.floats(1, 4000), st.floats(10, 2000), st.floats(0, 0.9),
+    st.integers(0, 5000), st.booleans(),
+)  # fmt: skip
+def test_bounds_are_in_order(
+    rate: float, region: float, pace: float, doubt: float, limit_ms: int, compressed: bool
+) -> None:
+    found = expect(
+        probe(rate, region), path(pace, doubt), Conditions(1.0, limit_ms), compressed=compressed
+    )
+    ranges = (found.total_ms, found.silence_ms, found.sent_bytes, found.passes)
+    assert all((each is None) == (found.total_ms is None) for each in ranges)
+    assert (found.needs is None) == (found.total_ms is not None)
+    for each in ranges:
+        assert each is None or 0 <= each.low <= each.likely <= each.high < math.inf
+
+
+@given(st.floats(1, 100), st.floats(1.05, 4))
+def test_a_faster_path_is_never_expected_to_take_longer(rate: float, faster: float) -> None:
+    def total(found: Prospect) -> float:
+        return math.inf if found.total_ms is None else found.total_ms.likely
+
+    slow = total(expect(probe(rate), path(120), LIMITS, errors=EXACT))
+    fast = total(expect(probe(rate), path(120 * faster), LIMITS, errors=EXACT))
+    assert fast <= slow * 1.02
+
+
+@pytest.mark.parametrize(("gib", "pages"), [(0.25, 16384), (1, 8192), (64, 128), (4096, 128)])
+def test_larger_vms_are_sampled_more_thinly(gib: float, pages: int) -> None:
+    assert pages_per_gib(int(gib * (1 << 30))) == pages

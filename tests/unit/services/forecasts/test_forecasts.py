@@ -1,0 +1,153 @@
+"""Forecasts over fake QEMUs: what is measured, what is looked up, what is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.fakes import OLDEST, VM
+from tests.support.world import World, world
+from vmtune.engine import dirty_probe
+from vmtune.errors import Conflict, InvalidInput, NotFound
+from vmtune.forecast.probe import WHOLE_SECONDS_MS
+from vmtune.model.migration.record import MigrationState, Totals
+from vmtune.services.forecasts.forecasts import Forecast, ForecastService
+
+MIB = 1 << 20
+WINDOWS_MS = (50, 60)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dirty_probe, "WINDOWS_MS", WINDOWS_MS)
+
+
+@pytest.fixture
+async def it(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def forecasts(it: World) -> ForecastService:
+    return ForecastService(it.store, it.plans)
+
+
+def codes(found: Forecast) -> list[str]:
+    (candidate,) = found.candidates
+    return [note.code for note in candidate.notes]
+
+
+def recorded(it: World, limit_mib: int, sent_mib: int, total_ms: int) -> None:
+    """A completed migration from a to b."""
+    wanted = {"max_bandwidth_bytes_per_s": limit_mib * MIB}
+    record = it.store.migrations.begin(
+        vm=VM, vm_name="vm", source="a", destination="b", wanted=wanted
+    )
+    totals = Totals(total_ms, 10, 1, sent_mib * MIB, 4)
+    for state in (MigrationState.PREPARING, MigrationState.STARTING, MigrationState.ACTIVE):
+        it.store.migrations.update(record.id, state=state)
+    it.store.migrations.update(record.id, state=MigrationState.COMPLETED, totals=totals)
+
+
+async def test_profiles_are_compared_by_one_measurement(
+    it: World, forecasts: ForecastService
+) -> None:
+    it.source.ring.changed_mib_per_s = 60
+    await it.profile("slow", max_bandwidth_bytes_per_s=50 * MIB, downtime_limit_ms=20)
+    await it.profile("fast", max_bandwidth_bytes_per_s=500 * MIB, downtime_limit_ms=100)
+    found = await forecasts.forecast(VM, "b", ["slow", "fast"])
+    slow, fast = found.candidates
+    assert slow.prospect is not None and fast.prospect is not None
+    assert (slow.prospect.ends, fast.prospect.ends) == (False, True)
+    assert it.source.ring.measurements == len(WINDOWS_MS)
+    assert [round(p.after_ms) for p in found.probe.points] == list(WINDOWS_MS)
+    assert found.probe.points[0].dirty_bytes == pytest.approx(60.5 * MIB * 0.05)
+
+
+async def test_who_asks_again_soon_gets_the_same_measurement(
+    it: World, forecasts: ForecastService
+) -> None:
+    one, other = await asyncio.gather(forecasts.forecast(VM, "b"), forecasts.forecast(VM, "b"))
+    again = await forecasts.forecast(VM, "b", fresh=True)
+    assert one.probe is other.probe is again.probe
+    assert it.source.ring.measurements == len(WINDOWS_MS)
+
+
+async def test_a_fresh_one_is_measured_anew(
+    it: World, forecasts: ForecastService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vmtune.services.forecasts.forecasts._LEAST_BETWEEN_S", 0)
+    one = await forecasts.forecast(VM, "b")
+    assert (await forecasts.forecast(VM, "b")).probe is one.probe
+    assert (await forecasts.forecast(VM, "b", fresh=True)).probe is not one.probe
+
+
+async def test_what_earlier_migrations_sent_narrows_the_bounds(
+    it: World, forecasts: ForecastService
+) -> None:
+    wanted = {"max_bandwidth_bytes_per_s": 100 * MIB}
+    blind = await forecasts.forecast(VM, "b", values=wanted)
+    recorded(it, limit_mib=100, sent_mib=300, total_ms=2900)
+    known = await forecasts.forecast(VM, "b", values=wanted)
+    assert codes(blind) == ["no_history"]
+    assert codes(known) == []
+    before, after = blind.candidates[0].throughput, known.candidates[0].throughput
+    assert before is not None and after is not None
+    assert before.bytes_per_s.low < 0.5 * after.bytes_per_s.low
+    assert (before.records, after.records) == (0, 1)
+
+
+async def test_a_path_that_nobody_knows_is_said(it: World, forecasts: ForecastService) -> None:
+    wanted = {"max_bandwidth_bytes_per_s": 0}
+    found = await forecasts.forecast(VM, "b", values=wanted)
+    assert found.candidates[0].prospect is None
+    assert "throughput_not_known" in codes(found)
+    told = await forecasts.forecast(VM, "b", values=wanted, throughput_bytes_per_s=100 * MIB)
+    assert told.candidates[0].prospect is not None
+    assert codes(told) == []
+
+
+async def test_what_is_left_out_is_said(it: World, forecasts: ForecastService) -> None:
+    steps = [{"when": {"after_s": 5}, "then": {"set": {"downtime_limit_ms": 900}}}]
+    await it.profiles.create("stepped", {"xbzrle": True}, steps=steps)
+    found = await forecasts.forecast(VM, "b", ["stepped"])
+    assert {"steps_not_included", "compression_not_known"} <= set(codes(found))
+
+
+async def test_a_guest_that_does_not_run_is_not_measured(
+    it: World, forecasts: ForecastService
+) -> None:
+    it.source.status = "paused"
+    with pytest.raises(Conflict, match="does not run"):
+        await forecasts.forecast(VM, "b")
+    assert it.source.ring.measurements == 0
+
+
+async def test_a_guest_that_migrates_is_not_measured(it: World) -> None:
+    facts = await it.drivers["a"].vm_facts(VM)
+    with pytest.raises(Conflict, match="would disturb"):
+        await dirty_probe.probe_dirtying(it.drivers["a"], replace(facts, migrating=True))
+    assert it.source.ring.measurements == 0
+
+
+@pytest.mark.parametrize(("destination", "kind"), [("nowhere", NotFound), ("a", InvalidInput)])
+async def test_where_it_cannot_go(
+    it: World, forecasts: ForecastService, destination: str, kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        await forecasts.forecast(VM, destination)
+    assert it.source.ring.measurements == 0
+
+
+async def test_an_old_qemu_measures_whole_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dirty_probe, "WHOLE_SECONDS_MS", WHOLE_SECONDS_MS[:1])
+    async with world(tmp_path, OLDEST) as old:
+        found = await ForecastService(old.store, old.plans).forecast(VM, "b")
+        assert [point.after_ms for point in found.probe.points] == [1000]

@@ -1,0 +1,124 @@
+"""What the path between two hosts carries, from what earlier migrations sent over it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vmtune.forecast.ranges import Range
+from vmtune.model.migration.record import Migration, MigrationState, Totals
+from vmtune.model.tunables.tunable import Value
+
+_HELD_BY_LIMIT = 0.85
+"""From this share of its bandwidth limit on, a migration was held by the limit and says only that
+the path carries as much."""
+_SENT_LEAST_BYTES = 32 << 20
+"""With less, what was measured is mostly the beginning and the end."""
+_MULTIFD_PACKET_BYTES = 512 << 10
+"""MULTIFD_PACKET_SIZE in migration/multifd.h."""
+_LIMITED_EVERY_S = 0.1
+"""The limit is held over this time: BUFFER_DELAY in migration/migration.c."""
+_SWITCHOVER_LEAST_BYTES = 2 << 20
+_SWITCHOVER_LEAST_MS = 5
+_UNPROVEN = 0.3
+"""Where nothing was sent over the path yet, a limit may be this much more than it carries."""
+_SPREAD = 0.1
+"""What a throughput that was seen once varies by, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What one migration sent.
+
+    :param bytes_per_s: while the guest ran.
+    :param held_by_limit: its bandwidth limit was reached: the path may carry more.
+    :param switchover_bytes_per_s: at least, while the guest stood still, when QEMU lifts its limit
+        (migration/migration.c, migration_completion); None where too little was sent then.
+    """
+
+    bytes_per_s: float
+    held_by_limit: bool
+    switchover_bytes_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Of a migration that is not begun.
+
+    :param bytes_per_s: on the wire, while the guest runs.
+    :param switchover_bytes_per_s: while it stands still.
+    :param records: how many migrations say so; 0 where only the limit is known.
+    """
+
+    bytes_per_s: Range
+    switchover_bytes_per_s: Range
+    records: int
+
+
+def limit_on_wire(values: Mapping[str, Value]) -> float | None:
+    """What the bandwidth limit of *values* comes to; None without one.
+
+    With multifd QEMU notices that the limit is reached only when each channel has sent its packet.
+    """
+    limit = values.get("max_bandwidth_bytes_per_s")
+    if not isinstance(limit, int) or limit <= 0:
+        return None
+    channels = values.get("multifd_channels", 2) if values.get("multifd") is True else 0
+    assert isinstance(channels, int)
+    return limit + channels * _MULTIFD_PACKET_BYTES / _LIMITED_EVERY_S
+
+
+def sent(record: Migration) -> Sent | None:
+    """What a record says of its path; None where it did not complete or sent too little."""
+    totals = record.totals
+    if record.state is not MigrationState.COMPLETED or totals is None:
+        return None
+    return sent_by(totals, record.wanted)
+
+
+def sent_by(totals: Totals, values: Mapping[str, Value]) -> Sent | None:
+    """The same of a completed migration's *totals*."""
+    took_s = (totals.total_time_ms - totals.downtime_ms - (totals.setup_time_ms or 0)) / 1000
+    if totals.transferred_bytes < _SENT_LEAST_BYTES or took_s <= 0:
+        return None
+    pace, limit = totals.transferred_bytes / took_s, limit_on_wire(values)
+    set_to = values.get("max_bandwidth_bytes_per_s")
+    if limit is None or not isinstance(set_to, int) or pace < _HELD_BY_LIMIT * set_to:
+        return Sent(pace, False)
+    rest = totals.transferred_bytes - limit * took_s
+    faster = None
+    if rest >= _SWITCHOVER_LEAST_BYTES and totals.downtime_ms >= _SWITCHOVER_LEAST_MS:
+        faster = max(limit, rest / totals.downtime_ms * 1000)
+    return Sent(min(pace, limit), True, faster)
+
+
+def expect_throughput(past: Sequence[Sent], limit_bytes_per_s: float | None) -> Throughput | None:
+    """What a migration with that limit will send.
+
+    :param past: of the same path, the newest first.
+    :return: None without a limit where no migration says what the path carries.
+    """
+    proven = max((each.bytes_per_s for each in past if each.held_by_limit), default=0.0)
+    # One below what another proved was held up by something else than the path.
+    free = [s.bytes_per_s for s in past if not s.held_by_limit and s.bytes_per_s >= proven]
+    if free:
+        middle = statistics.median(free)
+        path = Range(min(*free, middle * (1 - _SPREAD)), middle, max(*free, middle * (1 + _SPREAD)))
+        path = Range(max(path.low, proven), path.likely, path.high)
+    elif limit_bytes_per_s is None:
+        return None
+    elif proven >= _HELD_BY_LIMIT * limit_bytes_per_s:
+        path = Range.exactly(limit_bytes_per_s)
+    else:
+        low = max(proven, _UNPROVEN * limit_bytes_per_s)
+        path = Range(low, limit_bytes_per_s, limit_bytes_per_s)
+    lifted = [s.switchover_bytes_per_s for s in past if s.switchover_bytes_per_s is not None]
+    if limit_bytes_per_s is not None:
+        most = limit_bytes_per_s
+        held = Range(min(path.low, most), min(path.likely, most), min(path.high, most))
+    else:
+        held = path
+    if not free and lifted:
+        path = Range(min(lifted), statistics.median(lifted), max(lifted))
+    return Throughput(held, path, len(past))

@@ -1,0 +1,131 @@
+"""The forecast of a migration that is not begun: how long, how still, will it end.
+
+The course of the passes (:mod:`vmtune.forecast.course`) is followed from the guest's dirty curve,
+once with what is likely and once with each combination of the bounds of what is not known for
+sure: the path's throughput, and the curve. The bounds of the results are then widened by the
+errors that earlier forecasts turned out to have (:mod:`vmtune.forecast.errors`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+from vmtune.forecast.course import Conditions, Course, Moment, follow
+from vmtune.forecast.dirty_curve import DirtyCurve
+from vmtune.forecast.errors import USUAL, Errors
+from vmtune.forecast.needs import Needs, needs
+from vmtune.forecast.path import Throughput
+from vmtune.forecast.probe import DirtyProbe
+from vmtune.forecast.ranges import Range
+from vmtune.model.host.dirty_rates import DirtyPoint
+
+_QEMU_ITSELF_BYTES = 40 << 20
+"""Of the memory of a QEMU's process what is not the guest's: 36 to 44 MiB, QEMU 10.0 of Debian."""
+_PASSED_OVER_BYTES_PER_S = 1.3e9
+"""How fast QEMU passes over memory that the guest never used, whose pages the kernel has to map
+first: so measured in a nested VM. It is more on hardware, by how much was not measured."""
+_CURVE = (0.9, 1.0, 1.1)
+"""How much the guest may do more or less than while it was measured."""
+_COMPRESSED = (0.3, 0.6, 1.0)
+"""Bytes sent for a byte of memory where pages are compressed and nobody knows how well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What is to be expected.
+
+    :param ends: whether it ends by itself; None where that depends on what is not known for sure.
+    :param total_ms: from QEMU's start of the migration to the guest's running on the destination;
+        None where it will not end, like all below.
+    :param silence_ms: how long the guest stands still.
+    :param sent_bytes: on the wire.
+    :param passes: over the guest's memory.
+    :param throttle_percent: the most of the guest's CPU time that auto-converge withholds.
+    :param needs: what would let it end; None where it will.
+    """
+
+    ends: bool | None
+    total_ms: Range | None
+    silence_ms: Range | None
+    sent_bytes: Range | None
+    passes: Range | None
+    throttle_percent: Range | None
+    needs: Needs | None
+
+
+def used_bytes(probe: DirtyProbe) -> Range:
+    """What of the guest's memory has to be sent in the first pass."""
+    dirtied = max(point.dirty_bytes for point in probe.points)
+    if probe.used_bytes is None:
+        return Range(min(dirtied, probe.memory_bytes), probe.memory_bytes, probe.memory_bytes)
+    guests = max(probe.used_bytes - _QEMU_ITSELF_BYTES, dirtied, 1.0)
+    return Range(guests, guests, min(max(float(probe.used_bytes), guests), probe.memory_bytes))
+
+
+def expect(
+    probe: DirtyProbe,
+    throughput: Throughput,
+    conditions: Conditions,
+    compressed: bool = False,
+    errors: Errors = USUAL,
+) -> Prospect:
+    """The prospect under *conditions*.
+
+    :param throughput: of the path; takes the place of the conditions'.
+    :param compressed: pages are compressed, by a share that is not known.
+    """
+    first = used_bytes(probe)
+    curve = probe.curve()
+    shares = _COMPRESSED if compressed else (1.0,)
+    held, lifted = throughput.bytes_per_s, throughput.switchover_bytes_per_s
+    paces = {(held.low, lifted.low), (held.likely, lifted.likely), (held.high, lifted.high)}
+
+    def course(pace: tuple[float, float], factor: float, share: float, used: float) -> Course:
+        there = replace(
+            conditions,
+            throughput_bytes_per_s=pace[0],
+            switchover_bytes_per_s=pace[1],
+            wire_share=share,
+        )
+        return follow(_times(curve, factor), _beginning(probe, used), there)
+
+    likely_share = shares[len(shares) // 2]
+    likely = course((held.likely, lifted.likely), 1.0, likely_share, first.likely)
+    others = [
+        course(pace, factor, share, used)
+        for pace, factor, share in product(sorted(paces), _CURVE, shares)
+        for used in {first.low, first.high}
+    ]
+    helps = None
+    if not likely.ends:
+        usual = replace(conditions, throughput_bytes_per_s=held.likely, wire_share=likely_share)
+        helps = needs(curve, _beginning(probe, first.likely), usual)
+    ends = likely.ends if all(other.ends == likely.ends for other in others) else None
+    finished = [other for other in others if other.ends]
+    if not likely.ends:
+        return Prospect(ends, None, None, None, None, None, helps)
+    total = Range.around(likely.left_ms, (c.left_ms for c in finished)).scaled(errors.total)
+    silence = Range.around(likely.silence_ms, (c.silence_ms for c in finished))
+    return Prospect(
+        ends,
+        total,
+        silence.scaled(errors.silence).plus(errors.still_ms),
+        Range.around(likely.sent_bytes, (c.sent_bytes for c in finished)).scaled(errors.sent),
+        Range.around(likely.passes, (c.passes for c in finished)),
+        Range.around(likely.throttle_percent, (c.throttle_percent for c in finished)),
+        None,
+    )
+
+
+def _beginning(probe: DirtyProbe, used: float) -> Moment:
+    """All of the guest's memory is dirty, and most of it may be unused."""
+    share = min(1.0, used / probe.memory_bytes)
+    return Moment(
+        probe.memory_bytes, used_share=share, passed_over_bytes_per_s=_PASSED_OVER_BYTES_PER_S
+    )
+
+
+def _times(curve: DirtyCurve, factor: float) -> DirtyCurve:
+    points = (DirtyPoint(p.after_ms, p.dirty_bytes * factor) for p in curve.points)
+    return replace(curve, points=tuple(points))

@@ -1,0 +1,40 @@
+"""What a forecast gives: a likely value, and the bounds between which 90 % are meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """*low* <= *likely* <= *high*."""
+
+    low: float
+    likely: float
+    high: float
+
+    @classmethod
+    def exactly(cls, value: float) -> Range:
+        """Without doubt."""
+        return cls(value, value, value)
+
+    @classmethod
+    def around(cls, likely: float, others: Iterable[float]) -> Range:
+        """*likely*, and the least and most of all."""
+        every = (likely, *others)
+        return cls(min(every), likely, max(every))
+
+    def scaled(self, factors: Range) -> Range:
+        """Each bound and the likely value by its own factor, kept in order."""
+        likely = self.likely * factors.likely
+        low, high = self.low * factors.low, self.high * factors.high
+        return Range(min(low, likely), likely, max(high, likely))
+
+    def plus(self, more: float) -> Range:
+        """*more* added to each."""
+        return Range(self.low + more, self.likely + more, self.high + more)
+
+    def holds(self, value: float) -> bool:
+        """Whether *value* is within the bounds."""
+        return self.low <= value <= self.high

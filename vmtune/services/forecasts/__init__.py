@@ -1,0 +1,1 @@
+"""Forecasts of migrations that are not begun."""

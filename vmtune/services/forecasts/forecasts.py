@@ -1,0 +1,237 @@
+"""Forecasts: measures the VM, looks up what its path carried, and computes for each profile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from vmtune.engine.dirty_probe import probe_dirtying
+from vmtune.errors import Problem
+from vmtune.forecast.conditions import compresses, conditions_of
+from vmtune.forecast.path import Sent, Throughput, expect_throughput, limit_on_wire, sent
+from vmtune.forecast.probe import DirtyProbe
+from vmtune.forecast.prospect import Prospect, expect
+from vmtune.forecast.ranges import Range
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Connection, VmFacts
+from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.model.migration.steps import Step
+from vmtune.model.tunables.tunable import Value
+from vmtune.services.tuning.planning import Planned, PlanService
+from vmtune.storage import Store
+
+KEPT_S = 600
+"""A guest may do something else by then."""
+_LEAST_BETWEEN_S = 30
+"""Even who asks for a fresh measurement gets one that is so young."""
+_AT_ONCE = 2
+"""Measurements at the same time: each hashes pages of its host's memory."""
+_RECORDS = 50
+_MOST_KEPT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One profile, and what is to be expected with it.
+
+    :param profile: empty where none is assigned.
+    :param throughput: of the path; None where it is not known, and then there is no prospect.
+    :param blockers: codes of what stands against the migration.
+    :param notes: what the forecast does not know, or leaves out.
+    """
+
+    profile: str
+    revision: int
+    values: Mapping[str, Value]
+    throughput: Throughput | None
+    prospect: Prospect | None
+    blockers: tuple[str, ...]
+    notes: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A VM's forecast for one destination.
+
+    :param candidates: in the order of the profiles that were asked for.
+    """
+
+    vm: UUID
+    vm_name: str
+    source: str
+    destination: str
+    probe: DirtyProbe
+    candidates: tuple[Candidate, ...]
+
+
+class ForecastService:
+    """Makes forecasts. Changes nothing."""
+
+    def __init__(self, store: Store, plans: PlanService) -> None:
+        self._store = store
+        self._plans = plans
+        self._probes: dict[UUID, DirtyProbe] = {}
+        self._measuring: dict[UUID, asyncio.Task[DirtyProbe]] = {}
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
+
+    async def forecast(
+        self,
+        vm: UUID,
+        destination: str,
+        profiles: Sequence[str] = (),
+        values: Mapping[str, object] | None = None,
+        *,
+        throughput_bytes_per_s: int | None = None,
+        fresh: bool = False,
+    ) -> Forecast:
+        """The forecast. Measures the VM for some 17 s where that was not done lately.
+
+        :param profiles: names; none for the assigned one.
+        :param values: added to or replacing each profile's.
+        :param throughput_bytes_per_s: what the path carries, where the user knows it.
+        :param fresh: measure anew.
+        :raise NotFound: no such VM, profile or host.
+        :raise Conflict: the guest does not run, or migrates.
+        :raise CommandRefused: somebody else measures.
+        :raise HostUnreachable: one of the hosts does not answer.
+        """
+        planned = [
+            await self._plans.plan(vm, profile, destination=destination, values=values)
+            for profile in (profiles or (None,))
+        ]
+        first = planned[0]
+        probe = await self._probe(first.driver, first.facts, fresh)
+        past = await asyncio.to_thread(self._past, first.plan.host, destination)
+        candidates = [_candidate(each, probe, past, throughput_bytes_per_s) for each in planned]
+        return Forecast(
+            vm, first.plan.vm_name, first.plan.host, destination, probe, tuple(candidates)
+        )
+
+    async def _probe(self, driver: Driver, facts: VmFacts, fresh: bool) -> DirtyProbe:
+        """Measured once for all who ask at the same time."""
+        vm = facts.uuid
+        known = self._probes.get(vm)
+        within = timedelta(seconds=_LEAST_BETWEEN_S if fresh else KEPT_S)
+        if known is not None and datetime.now(UTC) - known.measured_at < within:
+            return known
+        task = self._measuring.get(vm)
+        if task is None:
+            task = asyncio.create_task(self._measure(driver, facts), name=f"forecast {vm}")
+            self._measuring[vm] = task
+            task.add_done_callback(lambda _: self._measuring.pop(vm, None))
+        return await asyncio.shield(task)
+
+    async def _measure(self, driver: Driver, facts: VmFacts) -> DirtyProbe:
+        async with self._at_once:
+            probe = await probe_dirtying(driver, facts)
+        self._probes.pop(facts.uuid, None)
+        while len(self._probes) >= _MOST_KEPT:
+            del self._probes[next(iter(self._probes))]
+        self._probes[facts.uuid] = probe
+        return probe
+
+    def _past(self, source: str, destination: str) -> list[Migration]:
+        """Completed migrations between the two hosts, the newest first."""
+        found = self._store.migrations.list(
+            host=source, state=MigrationState.COMPLETED, limit=_RECORDS
+        )
+        both = {source, destination}
+        return [record for record in found.items if {record.source, record.destination} == both]
+
+
+def _candidate(
+    planned: Planned, probe: DirtyProbe, past: Sequence[Migration], given: int | None
+) -> Candidate:
+    plan = planned.plan
+    values = _effective(planned)
+    limit = limit_on_wire(values)
+    known = _sent(record for record in past if _alike(record.wanted, values)) or _sent(past)
+    if given is not None:
+        path = Range.exactly(min(given, limit) if limit is not None else given)
+        throughput: Throughput | None = Throughput(path, Range.exactly(given), 0)
+    else:
+        throughput = expect_throughput(known, limit)
+    notes = [*_notes(planned.desired.steps, values, bool(known) or given is not None)]
+    prospect = None
+    if throughput is None:
+        notes.append(
+            Problem(
+                "throughput",
+                "throughput_not_known",
+                f"no migration between {plan.host} and {plan.destination} is recorded, and there "
+                "is no bandwidth limit: what the path carries is not known",
+                "say it (throughput), set max_bandwidth_bytes_per_s, or migrate once",
+            )
+        )
+    else:
+        conditions = conditions_of(values.get)
+        prospect = expect(probe, throughput, conditions, compresses(values))
+    return Candidate(
+        plan.profile,
+        plan.revision,
+        planned.desired.values,
+        throughput,
+        prospect,
+        tuple(dict.fromkeys(finding.code for finding in plan.blockers())),
+        tuple(notes),
+    )
+
+
+def _sent(records: Iterable[Migration]) -> list[Sent]:
+    return [said for record in records if (said := sent(record)) is not None]
+
+
+def _effective(planned: Planned) -> dict[str, Value]:
+    """What the migration would run with: what is wanted, and without libvirt what is set. libvirt
+    switches off what it is not asked for, and lifts the limit of the bandwidth."""
+    readings = planned.facts.readings
+    stays = {"downtime_limit_ms", "throttle_trigger_threshold_percent", "max_cpu_throttle_percent"}
+    if planned.plan.connection is not Connection.LIBVIRT:
+        stays = set(readings)
+    seen = {name: r.value for name, r in readings.items() if name in stays and r.value is not None}
+    return {**seen, **planned.desired.values}
+
+
+def _alike(one: Mapping[str, Value], other: Mapping[str, Value]) -> bool:
+    """Whether they send alike: by as many channels, encrypted or not, compressed or not."""
+
+    def sends(values: Mapping[str, Value]) -> tuple[object, ...]:
+        channels = values.get("multifd_channels", 2) if values.get("multifd") is True else 1
+        return channels, values.get("tls") is True, compresses(values)
+
+    return sends(one) == sends(other)
+
+
+def _notes(steps: Sequence[Step], values: Mapping[str, Value], known: bool) -> list[Problem]:
+    notes = []
+    if not known:
+        notes.append(
+            Problem(
+                "throughput",
+                "no_history",
+                "no migration between these hosts is recorded: the path may carry less than the "
+                "limit, and more once QEMU lifts it",
+                "after one migration the bounds are narrower",
+            )
+        )
+    if steps:
+        notes.append(
+            Problem(
+                "steps",
+                "steps_not_included",
+                "the profile's convergence steps are not included: they may end it sooner",
+            )
+        )
+    if compresses(values):
+        notes.append(
+            Problem(
+                "values",
+                "compression_not_known",
+                "how well the guest's memory is compressed is not known: the bounds hold a third "
+                "of its size to all of it",
+            )
+        )
+    return notes
