@@ -67,7 +67,7 @@ COMMANDS = {
     ),
     "forecast": (
         _HERE + "migration.forecast:forecast",
-        "Forecast a migration: its time, the guest's silence, whether it ends.",
+        "Forecast a migration of VM: time, silence, whether it ends.",
     ),
     "migrate": (_HERE + "migration.migrate:migrate", "Migrate VM live and watch the migration."),
     "migration": (_HERE + "migration.migration:migration", "Migrations, running and past."),

@@ -44,7 +44,7 @@ def forecast(
     throughput: int | None,
     fresh: bool,
 ) -> int:
-    """Forecast a migration of VM: its time, the guest's silence, whether it ends by itself.
+    """Forecast a migration of VM: time, silence, whether it ends.
 
     Measures for some 17 seconds how the guest dirties its memory, unless that was done within
     the last 10 minutes. Changes nothing. Exits 0 if it will end with each profile, 2 if with
