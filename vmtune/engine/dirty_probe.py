@@ -14,13 +14,10 @@ from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.facts import VmFacts, VmState
 
 
-async def probe_dirtying(
-    driver: Driver, facts: VmFacts, clock: Clock | None = None, windows_ms: tuple[int, ...] = ()
-) -> DirtyProbe:
+async def probe_dirtying(driver: Driver, facts: VmFacts, clock: Clock | None = None) -> DirtyProbe:
     """Measure it: some 17 s, 15 for a QEMU older than 8.2.
 
     :param facts: of the VM, just read.
-    :param windows_ms: instead of the usual times.
     :raise Conflict: the guest does not run, or migrates.
     :raise CommandRefused: somebody else measures.
     """
@@ -40,24 +37,17 @@ async def probe_dirtying(
             remedy="follow the migration: it says how much time is left",
         )
     began = clock.now()
-    points = await _measure(driver, facts.uuid, facts.memory_bytes, windows_ms)
+    points = await _measure(driver, facts.uuid, pages_per_gib(facts.memory_bytes))
     resident = await driver.resident_bytes(facts.uuid)
     used = None if resident is None else min(resident, facts.memory_bytes)
     took_ms = (clock.now() - began) * 1000
     return DirtyProbe(points, facts.memory_bytes, used, datetime.now(UTC), took_ms)
 
 
-async def _measure(
-    driver: Driver, vm: UUID, memory_bytes: int, windows_ms: tuple[int, ...]
-) -> tuple[DirtyPoint, ...]:
-    pages = pages_per_gib(memory_bytes)
-    points: list[DirtyPoint] = []
-    windows = windows_ms or WINDOWS_MS
-    for over_ms in windows:
-        try:
-            points.append(await driver.sample_dirtied(vm, over_ms, pages))
-        except CommandRefused as refusal:
-            if refusal.problems[0].code != WHOLE_SECONDS or windows == WHOLE_SECONDS_MS:
-                raise
-            return await _measure(driver, vm, memory_bytes, WHOLE_SECONDS_MS)
-    return tuple(points)
+async def _measure(driver: Driver, vm: UUID, pages: int) -> tuple[DirtyPoint, ...]:
+    try:
+        return tuple([await driver.sample_dirtied(vm, ms, pages) for ms in WINDOWS_MS])
+    except CommandRefused as refusal:
+        if refusal.problems[0].code != WHOLE_SECONDS:
+            raise
+    return tuple([await driver.sample_dirtied(vm, ms, pages) for ms in WHOLE_SECONDS_MS])

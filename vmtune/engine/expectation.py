@@ -31,7 +31,7 @@ class Expectation:
         self._vm = vm
         self._source = source
         self._clock = clock
-        self._conditions = conditions_of(lambda _: None)
+        self._conditions = conditions_of({})
         self._read_at: float | None = None
         self._judged_at: float | None = None
         self._seen = Followed()
@@ -52,6 +52,6 @@ class Expectation:
                 async with asyncio.timeout(_SETTINGS_WITHIN_S):
                     source = await self._source()
                     seen = await source.read(self._vm, DECIDING)
-                    self._conditions = conditions_of(lambda name: seen[name].value)
+                    self._conditions = conditions_of({n: r.value for n, r in seen.items()})
         self._judged = judge(self._judged, self._seen, self._conditions)
         return self._judged.outlook

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 
 from vmtune.model.host.dirty_rates import DirtyPoint
 
+_ABOUT = 1.25
+
 
 @dataclass(frozen=True, slots=True)
 class DirtyCurve:
@@ -58,6 +60,17 @@ class DirtyCurve:
         one, other = self.points[:2]
         rise = math.log(other.dirty_bytes / one.dirty_bytes)
         return replace(self, bend=min(1.0, rise / math.log(other.after_ms / one.after_ms)))
+
+
+def of_about_one_time(points: Iterable[DirtyPoint]) -> list[list[DirtyPoint]]:
+    """The points in groups whose times differ by a quarter at most, in the order of time."""
+    groups: list[list[DirtyPoint]] = []
+    for point in sorted(points, key=lambda point: point.after_ms):
+        if groups and point.after_ms <= groups[-1][0].after_ms * _ABOUT:
+            groups[-1].append(point)
+        else:
+            groups.append([point])
+    return groups
 
 
 def concave(seen: Iterable[DirtyPoint]) -> DirtyCurve:

@@ -1,4 +1,4 @@
-"""How far forecasts turned out to be from what happened."""
+"""How far what is computed turned out to be from what happened."""
 
 from __future__ import annotations
 

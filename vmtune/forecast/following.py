@@ -11,7 +11,7 @@ import statistics
 from dataclasses import dataclass, replace
 
 from vmtune.forecast.course import Conditions, Moment
-from vmtune.forecast.dirty_curve import DirtyCurve, concave
+from vmtune.forecast.dirty_curve import DirtyCurve, concave, of_about_one_time
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.record import QemuStatus, Sample
 
@@ -155,16 +155,10 @@ def standing(seen: Followed) -> tuple[DirtyCurve, Moment] | None:
 
 def _typical(points: tuple[DirtyPoint, ...]) -> tuple[DirtyPoint, ...]:
     """Of points at about the same time, the median."""
-    groups: list[list[DirtyPoint]] = []
-    for point in sorted(points, key=lambda point: point.after_ms):
-        if groups and point.after_ms <= groups[-1][0].after_ms * 1.25:
-            groups[-1].append(point)
-        else:
-            groups.append([point])
     return tuple(
         DirtyPoint(
             statistics.median(point.after_ms for point in group),
             statistics.median(point.dirty_bytes for point in group),
         )
-        for group in groups
+        for group in of_about_one_time(points)
     )

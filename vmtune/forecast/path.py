@@ -22,7 +22,7 @@ _LIMITED_EVERY_S = 0.1
 _SWITCHOVER_LEAST_BYTES = 2 << 20
 _SWITCHOVER_LEAST_MS = 5
 _UNPROVEN = 0.3
-"""Where nothing was sent over the path yet, a limit may be this much more than it carries."""
+"""Of a limit that nothing was sent at yet, the path may carry no more than this share."""
 _SPREAD = 0.1
 """What a throughput that was seen once varies by, at least."""
 
@@ -56,6 +56,14 @@ class Throughput:
     records: int
 
 
+def channels(values: Mapping[str, Value]) -> int:
+    """How many channels multifd has with *values*, where they do not say 2 as by QEMU's default; 0
+    without multifd."""
+    count = values.get("multifd_channels", 2)
+    assert isinstance(count, int)
+    return count if values.get("multifd") is True else 0
+
+
 def limit_on_wire(values: Mapping[str, Value]) -> float | None:
     """What the bandwidth limit of *values* comes to; None without one.
 
@@ -64,9 +72,7 @@ def limit_on_wire(values: Mapping[str, Value]) -> float | None:
     limit = values.get("max_bandwidth_bytes_per_s")
     if not isinstance(limit, int) or limit <= 0:
         return None
-    channels = values.get("multifd_channels", 2) if values.get("multifd") is True else 0
-    assert isinstance(channels, int)
-    return limit + channels * _MULTIFD_PACKET_BYTES / _LIMITED_EVERY_S
+    return limit + channels(values) * _MULTIFD_PACKET_BYTES / _LIMITED_EVERY_S
 
 
 def sent(record: Migration) -> Sent | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass
 from datetime import datetime
 
-from vmtune.forecast.dirty_curve import DirtyCurve, fitted
+from vmtune.forecast.dirty_curve import DirtyCurve, fitted, of_about_one_time
 from vmtune.model.host.dirty_rates import DirtyPoint
 
 WINDOWS_MS = (64, 256, 1024, 4096, 128, 512, 2048, 8192, 64, 256, 1024)
@@ -44,32 +45,13 @@ class DirtyProbe:
     measured_at: datetime
     took_ms: float
 
-    @property
-    def shortest_ms(self) -> float:
-        """Before that the curve is not known."""
-        return min(point.after_ms for point in self.points)
-
-    @property
-    def longest_ms(self) -> float:
-        """After that the curve is not known."""
-        return max(point.after_ms for point in self.points)
-
     def curve(self) -> DirtyCurve:
         """The dirty curve, by the mean of the points of about the same time."""
-        groups: list[list[DirtyPoint]] = []
-        for point in sorted(self.points, key=lambda point: point.after_ms):
-            if groups and point.after_ms <= groups[-1][0].after_ms * _ABOUT:
-                groups[-1].append(point)
-            else:
-                groups.append([point])
         means = (
             DirtyPoint(
-                math.fsum(point.after_ms for point in group) / len(group),
-                math.fsum(point.dirty_bytes for point in group) / len(group),
+                statistics.fmean(point.after_ms for point in group),
+                statistics.fmean(point.dirty_bytes for point in group),
             )
-            for group in groups
+            for group in of_about_one_time(self.points)
         )
         return fitted(means)
-
-
-_ABOUT = 1.25

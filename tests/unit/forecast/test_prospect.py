@@ -99,6 +99,7 @@ def test_memory_that_cannot_be_seen_may_be_all_of_it() -> None:
     assert used_bytes(probe(10, used_mib=None)).high == 4096 * MIB
     assert used_bytes(probe(10)).likely == 1000 * MIB
     assert used_bytes(probe(10, used_mib=5000)).high == 4096 * MIB
+    assert used_bytes(probe(2000)) == Range.exactly(4096 * MIB)  # it dirties more than it has
 
 
 @given(

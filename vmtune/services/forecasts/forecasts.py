@@ -11,7 +11,7 @@ from uuid import UUID
 from vmtune.engine.dirty_probe import probe_dirtying
 from vmtune.errors import Problem
 from vmtune.forecast.conditions import compresses, conditions_of
-from vmtune.forecast.path import Sent, Throughput, expect_throughput, limit_on_wire, sent
+from vmtune.forecast.path import Sent, Throughput, channels, expect_throughput, limit_on_wire, sent
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range
@@ -154,7 +154,8 @@ def _candidate(
         throughput: Throughput | None = Throughput(path, Range.exactly(given), 0)
     else:
         throughput = expect_throughput(known, limit)
-    notes = [*_notes(planned.desired.steps, values, bool(known) or given is not None)]
+    proven = bool(known) or given is not None or throughput is None
+    notes = _notes(planned.desired.steps, values, proven)
     prospect = None
     if throughput is None:
         notes.append(
@@ -167,7 +168,7 @@ def _candidate(
             )
         )
     else:
-        conditions = conditions_of(values.get)
+        conditions = conditions_of(values)
         prospect = expect(probe, throughput, conditions, compresses(values))
     return Candidate(
         plan.profile,
@@ -199,15 +200,14 @@ def _alike(one: Mapping[str, Value], other: Mapping[str, Value]) -> bool:
     """Whether they send alike: by as many channels, encrypted or not, compressed or not."""
 
     def sends(values: Mapping[str, Value]) -> tuple[object, ...]:
-        channels = values.get("multifd_channels", 2) if values.get("multifd") is True else 1
-        return channels, values.get("tls") is True, compresses(values)
+        return channels(values), values.get("tls") is True, compresses(values)
 
     return sends(one) == sends(other)
 
 
-def _notes(steps: Sequence[Step], values: Mapping[str, Value], known: bool) -> list[Problem]:
+def _notes(steps: Sequence[Step], values: Mapping[str, Value], proven: bool) -> list[Problem]:
     notes = []
-    if not known:
+    if not proven:
         notes.append(
             Problem(
                 "throughput",

@@ -298,16 +298,14 @@ def _sign(points: Sequence[Point], sign: EarlySign | None, metric: Metric) -> Si
         SignStrength(sign.strength.value),
         wrong,
         f"the last {newest} runs: {size}; provisional, more runs confirm it or not: up to "
-        f"{100 * wrong:.2g} % of histories without a change show a sign {_AS_THIS[sign.strength]}",
+        f"{100 * wrong:.2g} % of histories without a change show a sign as {sign.strength.value} "
+        "as this",
     )
 
 
 def _size_text(value: float, scale: Scale, metric: Metric) -> str:
     (text,) = distinct_texts((value,), scale, metric.unit)
     return text
-
-
-_AS_THIS = {"faint": "as faint as this", "clear": "as clear as this"}
 
 
 def same_change(
