@@ -28,6 +28,7 @@ it adds tables, indexes that are not unique, and columns that may be left out, a
 LAST_WITHOUT_MARK = "0014"
 """The last revision that need not say so: no service may continue after it."""
 _WAIT_S = 5.0
+_SETTLING_S = 30
 _UPGRADERS_LOCK = 0x766D7475706772  # "vmtupgr": the key of PostgreSQL's advisory lock
 
 
@@ -53,6 +54,26 @@ def current_revision(url: str) -> str | None:
         engine = make_engine(where, wait_s=_WAIT_S)
         try:
             with engine.connect() as connection:
+                return revision_of(connection)
+        finally:
+            engine.dispose()
+
+
+def settled_revision(url: str) -> str | None:
+    """As :func:`current_revision`, once no upgrade of it is under way: a server that lost its client
+    may be committing still.
+
+    :raise SetupError: it cannot be opened, or an upgrade is under way for longer than some seconds.
+    """
+    where = parse_url(url)
+    if where.get_backend_name() == "sqlite":
+        return current_revision(url)
+    with translated(where):
+        engine = make_engine(where, wait_s=_WAIT_S)
+        try:
+            with engine.begin() as connection:
+                connection.execute(text(f"SET LOCAL lock_timeout = '{_SETTLING_S}s'"))
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADERS_LOCK})"))
                 return revision_of(connection)
         finally:
             engine.dispose()

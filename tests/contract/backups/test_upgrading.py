@@ -18,7 +18,8 @@ from sqlalchemy import create_engine, inspect, text
 from tests.support.backed_up import ACT, host_names, url
 from tests.support.live import wait_for
 from tests.support.sharing import SharingService
-from vmtune.errors import Conflict, SetupError
+from vmtune.errors import Conflict, OutcomeUnknown, SetupError
+from vmtune.services.backup import upgrading
 from vmtune.services.backup.backups import Databases, restore
 from vmtune.services.backup.upgrading import upgrade_in_use
 from vmtune.storage import Store, current_revision, head_revision, upgrade
@@ -27,6 +28,7 @@ from vmtune.storage.upgrades import (
     compatible_revisions,
     known_revisions,
     migrations_folder,
+    settled_revision,
 )
 
 _NEXT = """
@@ -208,6 +210,80 @@ def test_an_upgrade_that_fails_leaves_the_database_and_no_backup(
     assert "rack" not in {column["name"] for column in inspect(engine).get_columns("hosts")}
     engine.dispose()
     assert not list(databases.keep.glob("before-upgrade*"))
+
+
+def raises_afterwards(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Upgrades are committed, and the answer is lost."""
+
+    def lost(url: str, folder: Path | None) -> list[str]:
+        upgrade(url, folder)
+        raise error
+
+    monkeypatch.setattr(upgrading, "upgrade", lost)
+
+
+def test_an_upgrade_whose_answer_is_lost_is_looked_for(
+    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raises_afterwards(monkeypatch, SetupError("the connection was lost"))
+    done = upgrade_in_use(databases, folder=next_schema(tmp_path))
+    assert done.added == ("next",)
+    assert done.backup is not None
+    assert done.backup.exists()
+
+
+def test_an_upgrade_that_is_interrupted_after_its_commit_keeps_its_backup(
+    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raises_afterwards(monkeypatch, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        upgrade_in_use(databases, folder=next_schema(tmp_path))
+    assert len(list(databases.keep.glob("before-upgrade*"))) == 1
+
+
+def test_where_the_database_does_not_tell_the_backup_stays_and_is_named(
+    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(_: str) -> str | None:
+        raise SetupError("no answer")
+
+    raises_afterwards(monkeypatch, SetupError("the connection was lost"))
+    monkeypatch.setattr(upgrading, "settled_revision", silent)
+    with pytest.raises(OutcomeUnknown, match="the connection was lost") as caught:
+        upgrade_in_use(databases, folder=next_schema(tmp_path))
+    (kept,) = databases.keep.glob("before-upgrade*")
+    assert str(kept) in caught.value.problems[0].remedy
+
+
+def test_a_connection_that_breaks_before_the_commit_leaves_no_backup(
+    databases: Databases, tmp_path: Path
+) -> None:
+    only_postgresql(databases)
+    ends = 'op.execute("SELECT pg_terminate_backend(pg_backend_pid())")'
+    with pytest.raises(SetupError):
+        upgrade_in_use(databases, folder=next_schema(tmp_path, f"{ADDS}; {ends}"))
+    assert current_revision(url(databases)) == head_revision()
+    assert not list(databases.keep.glob("before-upgrade*"))
+
+
+def test_an_upgrade_under_way_is_waited_for(databases: Databases, tmp_path: Path) -> None:
+    only_postgresql(databases)
+    folder = next_schema(tmp_path, f'{ADDS}; op.execute("SELECT pg_sleep(1)")')
+    begun = Thread(target=lambda: upgrade(url(databases), folder))
+    begun.start()
+    engine = create_engine(url(databases))
+
+    def locked() -> bool:
+        with engine.connect() as connection:
+            return bool(connection.execute(text(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted "
+                "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            )).scalar())  # fmt: skip
+
+    wait_for(locked, "the upgrade to begin")
+    assert settled_revision(url(databases)) == "next"
+    begun.join()
+    engine.dispose()
 
 
 def test_without_a_backup_nothing_is_upgraded_unless_asked(

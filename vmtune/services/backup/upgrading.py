@@ -12,12 +12,17 @@ from pathlib import Path
 
 from sqlalchemy import Engine, inspect, text
 
-from vmtune.errors import Conflict, SetupError
+from vmtune.errors import Conflict, OutcomeUnknown, SetupError, VmtuneError
 from vmtune.services.backup import postgresql, sqlite
 from vmtune.services.backup.backups import Databases, backup
 from vmtune.services.cluster.cluster import HEARTBEAT_INTERVAL_S
 from vmtune.storage.failures import masked, translated
-from vmtune.storage.upgrades import pending_revisions, upgrade
+from vmtune.storage.upgrades import (
+    current_revision,
+    pending_revisions,
+    settled_revision,
+    upgrade,
+)
 
 _LOOKS_S = 3 * HEARTBEAT_INTERVAL_S
 """How long services are given to send another heartbeat."""
@@ -54,8 +59,11 @@ def upgrade_in_use(
     :raise Conflict: services use the database, and would fail after the upgrade.
     :raise SchemaMismatch: the database is newer than this vmtune.
     :raise SetupError: it cannot be opened, backed up or written. It is as it was.
+    :raise OutcomeUnknown: the connection was lost, and it may or may not have been upgraded. The
+        backup stays.
     """
     url = databases.records.render_as_string(hide_password=False)
+    before = current_revision(url)
     pending = pending_revisions(url, folder)
     if not pending:
         return Upgraded(tuple(upgrade(url, folder)))
@@ -67,12 +75,41 @@ def upgrade_in_use(
         kept = _backed_up(databases, tuple(pending)) if keep_backup else None
         try:
             added = upgrade(url, folder)
-        except BaseException:
-            # Nothing was changed; a unit that tries again must not fill the disk.
-            if kept is not None:
-                kept.unlink(missing_ok=True)
-            raise
+        except BaseException as error:
+            if not _took_effect(url, before, tuple(pending), kept, error):
+                raise
+            added = list(pending)
     return Upgraded(tuple(added), kept)
+
+
+def _took_effect(
+    url: str,
+    before: str | None,
+    pending: tuple[str, ...],
+    kept: Path | None,
+    error: BaseException,
+) -> bool:
+    """Whether an upgrade that ended with *error* was committed all the same: then only the answer
+    was lost. Its backup is removed where the schema is the one of *before*, so that a unit which
+    tries again does not fill the disk, and only there.
+
+    :raise OutcomeUnknown: the database does not tell; says where the backup is.
+    """
+    try:
+        found = settled_revision(url)
+    except VmtuneError as unread:
+        if not isinstance(error, Exception):
+            return False
+        raise OutcomeUnknown(
+            f"{error}: it may have been upgraded to schema {pending[-1]}, or not, and does not "
+            f"answer: {unread.message}",
+            field="database",
+            remedy="run `vmtune db current` once it answers"
+            + (f"; the backup of before is {kept}" if kept else ""),
+        ) from error
+    if found == before and kept is not None:
+        kept.unlink(missing_ok=True)
+    return found == pending[-1] and isinstance(error, Exception)
 
 
 def _refuse_others(
