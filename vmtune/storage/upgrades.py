@@ -60,8 +60,8 @@ def current_revision(url: str) -> str | None:
 
 
 def settled_revision(url: str) -> str | None:
-    """As :func:`current_revision`, once no upgrade of it is under way: a server that lost its client
-    may be committing still.
+    """As :func:`current_revision`, once no upgrade of it is under way: a server that lost its
+    client may be committing still.
 
     :raise SetupError: it cannot be opened, or an upgrade is under way for longer than some seconds.
     """

@@ -122,3 +122,15 @@ def _check(line: str) -> None:
 
 def _names(option: click.Parameter) -> list[str]:
     return [*option.opts, *option.secondary_opts]
+
+
+def test_the_table_of_attacks_names_tests_that_are_there() -> None:
+    tests = Path(__file__).parents[2]
+    page = (tests.parent / "docs/explanation/security.md").read_text("utf-8")
+    named = re.findall(r"`([\w/]+\.py)` `(test_\w+)`", page)
+    rows = page.split("| Attack |")[1].split("\n\n")[0].splitlines()[2:]
+    assert rows
+    for row in rows:
+        assert re.search(r"`[\w/]+\.py` `test_\w+`", row), row
+    for file, name in named:
+        assert f"def {name}(" in (tests / file).read_text("utf-8"), (file, name)
