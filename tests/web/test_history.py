@@ -35,7 +35,7 @@ def test_a_change_is_drawn_told_with_its_cause_and_triaged(measured: Live, page:
     expect(open_changes).to_contain_text("times what it was")
     page.get_by_label("Scenario", exact=True).select_option(STEPPED)
     settled(page)
-    chart = page.get_by_role("img", name=re.compile("^total_time_ms of 40 runs, 1 changes"))
+    chart = page.get_by_role("img", name=re.compile("^total_time_ms of 40 runs, 1 change:"))
     expect(chart).to_be_visible(timeout=30_000)
     expect(chart.locator("canvas, svg")).to_have_count(1, timeout=30_000)
     table = page.get_by_role("grid", name=re.compile("^Changes: "))

@@ -90,7 +90,7 @@ test("a setup shows its changes, what became another near them, and its file", (
   const row = within(screen.getByRole("grid")).getByRole("row", { name: /1.5 times/ });
   expect(within(row).getByText(/10.1.0 since \(2 runs earlier\)/)).toBeVisible();
   expect(within(row).getByText("not triaged")).toBeVisible();
-  expect(screen.getByRole("img", { name: /40 runs, 1 changes/ })).toBeVisible();
+  expect(screen.getByRole("img", { name: /40 runs, 1 change:/ })).toBeVisible();
   expect(screen.getByRole("link", { name: "CSV" })).toHaveAttribute(
     "href",
     expect.stringContaining("setup=0011aabb"),
@@ -132,7 +132,7 @@ test("too few runs tell why no change is looked for, and lost runs are told", ()
   const lost = [{ run: RUN, at: AT, state: "failed" as const }];
   show({ ...ENTRY, changes: null, reason: "changes are looked for in 20 runs or more", lost });
   expect(screen.getByText("changes are looked for in 20 runs or more")).toBeVisible();
-  expect(screen.getByText("1 runs did not complete and have no value.")).toBeVisible();
+  expect(screen.getByText("1 run did not complete, without a value.")).toBeVisible();
 });
 
 test("a change without another environment near it says so", () => {

@@ -16,7 +16,7 @@ import { measuredScenarios, metrics } from "../api/bench";
 import { changes, type HistoryAsked, history, historyFile, type SetupHistory } from "../api/trends";
 import { Async, Empty, Failure } from "../components/Async";
 import { Chart } from "../components/Chart";
-import { count } from "../components/format";
+import { counted } from "../components/format";
 import { share } from "../components/measure";
 import { BenchHead } from "./bench/BenchHead";
 import { FileLinks } from "./bench/FileLinks";
@@ -181,7 +181,7 @@ export function Setup({
   const option = useMemo(() => plot(entry, unit), [entry, unit]);
   const title = setupTitle(entry);
   const changed = entry.changes ?? [];
-  const runs = count(entry.points.length);
+  const runs = counted(entry.points.length, "run");
   const lost = entry.lost.length;
   return (
     <Section
@@ -209,10 +209,10 @@ export function Setup({
       {entry.points.length > 0 && (
         <Chart
           option={option}
-          label={`${asked.metric} of ${runs} runs, ${changed.length} changes: ${title}`}
+          label={`${asked.metric} of ${runs}, ${counted(changed.length, "change")}: ${title}`}
         />
       )}
-      {lost > 0 && <p>{count(lost)} runs did not complete and have no value.</p>}
+      {lost > 0 && <p>{counted(lost, "run")} did not complete, without a value.</p>}
       {(entry.completion ?? []).map((each) => (
         <Alert
           key={each.run}
@@ -224,7 +224,7 @@ export function Setup({
       {changed.length > 0 ? (
         <ChangeTable label={`Changes: ${title}`} changes={changed} />
       ) : (
-        <p>{entry.reason || `No change in ${runs} runs.`}</p>
+        <p>{entry.reason || `No change in ${runs}.`}</p>
       )}
     </Section>
   );
