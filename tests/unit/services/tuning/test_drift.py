@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -14,6 +15,7 @@ from tests.support.fakes import VM, fake_qemu
 from tests.support.world import World, world
 from vmtune.errors import NotFound
 from vmtune.model.host.inventory import EventTopic
+from vmtune.model.plan.drift import DriftScan, ScanResult
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.model.profile import Target
 from vmtune.services.tuning import drift as scans
@@ -220,3 +222,36 @@ async def test_the_schedule_leaves_a_new_host_to_itself_at_first(
                 await asyncio.sleep(0.01)
     finally:
         await service.close()
+
+
+async def test_a_scan_that_ends_while_the_due_ones_are_read_is_not_made_again(
+    it: World, drift: DriftService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    scan, due = drift.scan, it.store.drift_scans.due
+    read, ended = threading.Event(), threading.Event()
+
+    async def counted(host: str, *, calm: bool = False) -> ScanResult:
+        made.append(host)
+        await asyncio.to_thread(read.wait, 10)
+        return await scan(host, calm=calm)
+
+    def slow(interval_s: int) -> Sequence[DriftScan]:
+        found = due(interval_s)
+        if made and not read.is_set():
+            read.set()
+            ended.wait(10)  # what was read is now out of date
+        return found
+
+    monkeypatch.setattr(drift, "scan", counted)
+    monkeypatch.setattr(it.store.drift_scans, "due", slow)
+    monkeypatch.setattr(scans, "_LOOK_S", 0.01)
+    await drift.start()
+    await drift.ask(["a"])
+    await until_scanned(drift, "a")
+    async with asyncio.timeout(10):
+        while drift._scans:  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0.01)
+    ended.set()
+    await asyncio.sleep(0.2)
+    assert made == ["a"]
