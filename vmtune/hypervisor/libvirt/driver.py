@@ -399,19 +399,23 @@ class LibvirtDriver:
             raise not_paused(status)
         facts = [await driver.host_facts() for driver in (destination, self)]
         recovery.check_version(facts[0].libvirt, facts[1].libvirt)
-        for driver in (destination, self):
-            await driver._pause_postcopy(vm)
 
         def persistence(connection: Connection) -> bool:
             return connection.domain(vm).is_persistent()
 
         arguments = recovery.resume_arguments(await self._link.ask(persistence), address)
-        migration = LibvirtMigration()
-        await migration.begin(
-            vm, destination.peer_uri, arguments, lambda: self._open(self._uri), self._guard
-        )
-        self._migrations[vm] = migration
-        await recovery.until_connected(migration, lambda: self.migration(vm))
+
+        async def resume() -> None:
+            for driver in (destination, self):
+                await driver._pause_postcopy(vm)
+            migration = LibvirtMigration()
+            await migration.begin(
+                vm, destination.peer_uri, arguments, lambda: self._open(self._uri), self._guard
+            )
+            self._migrations[vm] = migration
+            await recovery.until_connected(migration, lambda: self.migration(vm))
+
+        await recovery.in_two_tries(resume, lambda: self.migration(vm))
 
     async def _pause_postcopy(self, vm: UUID) -> None:
         """Give up the connection to the other host, where this one still believes in it.

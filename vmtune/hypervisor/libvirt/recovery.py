@@ -12,6 +12,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+import structlog
+
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown
 from vmtune.hypervisor.libvirt.calls import Parameters
 from vmtune.hypervisor.libvirt.migration import (
@@ -24,6 +26,8 @@ from vmtune.model.migration.postcopy import NOT_OFFERED, RECOVERY_FAILED
 from vmtune.model.migration.record import QemuStatus, Snapshot
 from vmtune.model.versions import Version
 
+log = structlog.get_logger(__name__)
+
 SINCE = Version(8, 5)
 RECOVERS = frozenset({(9, 0), (12, 8)})
 """Releases of the destination's libvirt with which guests were recovered."""
@@ -33,6 +37,7 @@ CRASHES = frozenset({(11, 3)})
 _CONNECTS_WITHIN_S = 60.0
 _PAUSES_WITHIN_S = 10.0
 _LOOK_EVERY_S = 0.1
+_TRIES_AGAIN_AFTER_S = 1.0
 _GOES_ON = frozenset({QemuStatus.POSTCOPY_ACTIVE, QemuStatus.COMPLETED})
 GUIDE = "docs/how-to/post-copy.md says how to do it by hand"
 
@@ -89,6 +94,29 @@ async def until_paused(is_paused: Callable[[], Awaitable[bool]]) -> None:
                 remedy="try again",
             )
         await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def in_two_tries(
+    resume: Callable[[], Awaitable[None]], look: Callable[[], Awaitable[Snapshot]]
+) -> None:
+    """Resume, and once more if libvirt refuses it and the source is still paused.
+
+    The destination's libvirt gives a resumption up if its QEMU reports the pause meanwhile
+    ("job 'migration in' failed in post-copy phase", seen with libvirt 9). It says before that
+    post-copy is paused, and lets nobody else ask that QEMU, so this cannot be waited for.
+
+    :param resume: pauses both hosts and connects them.
+    :param look: asks the source's QEMU.
+    :raise CommandRefused: in libvirt's words of the second time.
+    """
+    try:
+        await resume()
+    except CommandRefused as refusal:
+        if (await look()).status is not QemuStatus.POSTCOPY_PAUSED:
+            raise
+        log.info("resumption of post-copy refused, tried again", reason=refusal.message)
+        await asyncio.sleep(_TRIES_AGAIN_AFTER_S)
+        await resume()
 
 
 async def until_connected(
