@@ -21,6 +21,7 @@ def retention_of(settings: Settings) -> RetentionSettings:
         settings.samples_thinned_s,
         settings.samples_days,
         settings.audit_days,
+        settings.gone_vms_days,
     )
 
 

@@ -29,6 +29,8 @@ class ClusterSettings:
     :param samples_days: for how long they are kept at all, with the reaper's rounds; the
         migration's record stays. 0 for no limit.
     :param audit_days: for how long entries of the audit log are kept; 0 for no limit.
+    :param gone_vms_days: for how long a VM is remembered, with its labels, that its host no longer
+        has, counted from when it was last seen; 0 for no limit.
     """
 
     max_outgoing_migrations: int = 2
@@ -39,6 +41,7 @@ class ClusterSettings:
     samples_thinned_s: int = 10
     samples_days: int = 365
     audit_days: int = 0
+    gone_vms_days: int = 30
 
 
 CHECKS: Mapping[str, Callable[[object], object]] = {
@@ -50,6 +53,7 @@ CHECKS: Mapping[str, Callable[[object], object]] = {
     "samples_thinned_s": integer(1, 3600),
     "samples_days": integer(0, _MAX_DAYS),
     "audit_days": integer(0, _MAX_DAYS),
+    "gone_vms_days": integer(0, _MAX_DAYS),
 }
 """What accepts each."""
 assert set(CHECKS) == {field.name for field in fields(ClusterSettings)}, "a setting without a check"

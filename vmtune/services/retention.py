@@ -34,6 +34,7 @@ class Pruned:
     :param thinned: migrations whose samples are thinned; *thinned_samples* were deleted.
     :param dropped: migrations whose samples, *dropped_samples*, were deleted.
     :param entries: of the audit log.
+    :param vms: that are gone.
     """
 
     thinned: int = 0
@@ -41,6 +42,7 @@ class Pruned:
     dropped: int = 0
     dropped_samples: int = 0
     entries: int = 0
+    vms: int = 0
 
     def __add__(self, other: Pruned) -> Pruned:
         return Pruned(
@@ -49,6 +51,7 @@ class Pruned:
             self.dropped + other.dropped,
             self.dropped_samples + other.dropped_samples,
             self.entries + other.entries,
+            self.vms + other.vms,
         )
 
 
@@ -58,11 +61,13 @@ class Expired:
 
     :param thin: samples that would be thinned.
     :param entries: of the audit log.
+    :param vms: that are gone.
     """
 
     thin: Old
     drop: Old
     entries: int
+    vms: int
 
 
 def utc_now() -> datetime:
@@ -77,7 +82,8 @@ def expired(
     until = retention.until(now())
     thin, drop = store.retention.old_samples(until.thin, until.drop)
     entries = store.retention.old_entries(until.audit) if until.audit else 0
-    return Expired(thin, drop, entries)
+    vms = store.retention.old_vms(until.gone_vms) if until.gone_vms else 0
+    return Expired(thin, drop, entries, vms)
 
 
 def prune(
@@ -97,6 +103,9 @@ def prune(
         for number in _each(partial(kept.to_thin, until.thin, _PAGE)):
             gone = kept.thin(number, retention.samples_thinned_s)
             yield Pruned(thinned=1, thinned_samples=gone)
+    if until.gone_vms is not None:
+        while count := kept.drop_vms(until.gone_vms):
+            yield Pruned(vms=count)
     if until.audit is not None:
         kept.cut_audit(until.audit, act)
     while count := kept.drop_entries():  # also those cut before, and not yet deleted
@@ -165,4 +174,5 @@ def _counts(done: Pruned) -> dict[str, int]:
         "dropped_migrations": done.dropped,
         "dropped_samples": done.dropped_samples,
         "dropped_entries": done.entries,
+        "dropped_vms": done.vms,
     }

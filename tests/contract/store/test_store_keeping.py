@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -14,8 +16,10 @@ from tests.contract.store.conftest import Clock
 from tests.support.fakes import VM
 from tests.support.rounds import make_rounds
 from tests.support.samples import make_samples
+from vmtune.errors import NotFound
 from vmtune.model.access.audit import NO_CUT, Act, Outcome
 from vmtune.model.access.scopes import SERVICE
+from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import Migration, MigrationState, Sample, SamplesKept
 from vmtune.model.retention import thin
 from vmtune.storage import Store
@@ -38,6 +42,35 @@ def migrated(store: Store, count: int = 450, ended: bool = True) -> Migration:
 
 def entries(store: Store) -> list[int]:
     return [entry.number for entry in store.audit.oldest_first(AuditFilter())]
+
+
+def test_vms_that_are_gone_are_forgotten_where_their_host_answers(
+    store: Store, clock: Clock, host: Host
+) -> None:
+    gone, busy, there, unknown = (UUID(int=number) for number in range(1, 5))
+    store.hosts.add(replace(host, name="silent", uri="qemu+ssh://silent/system"))
+    store.vms.remember_all(host.name, {gone: "gone", busy: "busy", there: "there"}, clock())
+    store.vms.remember_all("silent", {unknown: "unknown"}, clock())
+    store.vms.set_labels(gone, {"tier": "web"})
+    store.tunings.note(gone, "p", 1, None, ())
+    record = store.migrations.begin(vm=busy, vm_name="busy", source=host.name, destination="silent")
+    clock.time += 31 * DAY
+    before = clock() - 30 * DAY
+    assert store.retention.old_vms(before) == 0  # nobody was seen since: the host may be silent
+    store.vms.remember_all(host.name, {there: "there"}, clock())
+    assert store.retention.old_vms(before) == 1
+    assert store.retention.drop_vms(before) == 1
+    assert store.retention.drop_vms(before) == 0
+    with pytest.raises(NotFound):
+        store.vms.get(gone)
+    assert gone not in store.tunings.all()
+    for kept in (busy, there, unknown):
+        assert store.vms.get(kept).uuid == kept
+    (entry,) = [e for e in store.audit.oldest_first(AuditFilter()) if e.changes
+                and e.changes[0].what == "labels" and e.changes[0].after is None]  # fmt: skip
+    assert entry.changes[0].before == {"labels": {"tier": "web"}}
+    store.migrations.update(record.id, state=MigrationState.CANCELLED)
+    assert store.retention.drop_vms(before) == 1  # the operation has ended
 
 
 def test_old_samples_are_thinned_and_the_record_says_so(store: Store, clock: Clock) -> None:

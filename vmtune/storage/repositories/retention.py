@@ -1,4 +1,5 @@
-"""Retention: thins and later deletes samples, and deletes entries of the audit log.
+"""Retention: thins and later deletes samples, deletes entries of the audit log, and forgets VMs
+that are gone.
 
 Each step is a short, idempotent transaction that two services may run at once.
 """
@@ -19,10 +20,18 @@ from vmtune.storage.database import Database, rows_met
 from vmtune.storage.repositories.audit_log import newest_cut
 from vmtune.storage.series.chunks import SAMPLES
 from vmtune.storage.tables.access import AuditRow
-from vmtune.storage.tables.core import MigrationRow, ReaperChunkRow, SampleChunkRow
+from vmtune.storage.tables.core import (
+    MigrationRow,
+    OperationRow,
+    ReaperChunkRow,
+    SampleChunkRow,
+    TuningRow,
+    VmRow,
+)
 from vmtune.storage.tables.retention import AuditCutRow, PeriodicTaskRow
 
 _ENTRIES_AT_ONCE = 1000
+_VMS_AT_ONCE = 200
 _ENDED = [state.value for state in MigrationState if state.ended]
 
 
@@ -153,6 +162,29 @@ class RetentionRepository:
             last = min(newest_cut(session).number, _first(session) + _ENTRIES_AT_ONCE - 1)
             return rows_met(session, delete(AuditRow).where(AuditRow.number <= last))
 
+    def old_vms(self, before: datetime) -> int:
+        """How many VMs would be dropped."""
+        with self._database.read() as session:
+            query = select(func.count()).select_from(VmRow).where(_gone(before))
+            return session.scalar(query) or 0
+
+    def drop_vms(self, before: datetime) -> int:
+        """Drop some of the VMs that are gone, with their labels and tuning states. Records of what
+        was done with them stay, and so do assignments to them.
+
+        A VM is gone that was last seen before, on a host that was seen with others since: of a
+        host that does not answer nothing is known. One that has an operation open stays.
+        :return: how many; 0 once none is left.
+        """
+        with self._database.write(durable=False) as session:
+            # One by one, so that the audit log has the labels that go.
+            rows = session.scalars(select(VmRow).where(_gone(before)).limit(_VMS_AT_ONCE)).all()
+            for row in rows:
+                session.delete(row)
+            named = [row.uuid for row in rows]
+            session.execute(delete(TuningRow).where(TuningRow.vm.in_(named)))
+            return len(rows)
+
     def _numbers(self, condition: ColumnElement[bool], limit: int) -> tuple[int, ...]:
         query = select(MigrationRow.number).where(condition)
         with self._database.read() as session:
@@ -170,6 +202,12 @@ def _there(before: datetime) -> ColumnElement[bool]:
 
 def _ended(before: datetime) -> ColumnElement[bool]:
     return (MigrationRow.ended_at < before) & MigrationRow.state.in_(_ENDED)
+
+
+def _gone(before: datetime) -> ColumnElement[bool]:
+    answers = select(VmRow.host).where(VmRow.seen_at >= before)
+    held = select(OperationRow.vm)
+    return (VmRow.seen_at < before) & VmRow.host.in_(answers) & VmRow.uuid.not_in(held)
 
 
 def _sum(session: Session, condition: ColumnElement[bool]) -> Old:
