@@ -6,7 +6,7 @@ while a token's holder imports 60 MB of JSON, again and again; while 2,000 idle 
 connections of strangers are held. Each flooded slice is compared with the undisturbed one of its
 round.
 
-    python -m tests.perf.flood [ROUNDS]
+    python -m tests.perf.flood [ROUNDS [ARM ...]]
 
 The service keeps to one CPU (the setting ``cpus``): the other is for those who flood and for the
 generator. Strangers and generator come from one address, which is harder than life.
@@ -22,7 +22,7 @@ import socket
 import sqlite3
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,9 +134,11 @@ def stored_bytes(at: Path) -> int:
         return int(records.execute(pages).fetchone()[0])
 
 
-def measure(service: Service, at: Path, rounds: int) -> tuple[dict[str, list[Answers]], Flood, int]:
-    """The answers of each arm's slices, what those who flood were told, and by how many bytes the
-    database grew by 40 bodies in each round."""
+def measure(
+    service: Service, at: Path, rounds: int, wanted: Collection[str]
+) -> tuple[dict[str, list[Answers]], Flood, int]:
+    """The answers of each wanted arm's slices, what those who flood were told, and by how many
+    bytes the database grew by 40 bodies in each round."""
     port = int(service.url.rpartition(":")[2])
     token = service.client.post("/tokens", {"name": "reader", "scopes": ["read"]})["token"]
     bench = service.client.post("/tokens", {"name": "importer", "scopes": ["bench"]})["token"]
@@ -151,6 +153,8 @@ def measure(service: Service, at: Path, rounds: int) -> tuple[dict[str, list[Ans
         "import": lambda: importer(port, bench, told),
         "connections": lambda: held_connections(port),
     }
+    if wanted:
+        arms = {name: arm for name, arm in arms.items() if name in {"undisturbed", *wanted}}
     found: dict[str, list[Answers]] = {name: [] for name in arms}
     grown_bytes = 0
     for number in range(-1, rounds):
@@ -183,7 +187,7 @@ def main() -> None:
         stack.enter_context(variables(VMTUNE_CPUS=CPU))
         service = stack.enter_context(running_service(at))
         service.client.post("/hosts", {"name": "here", "uri": f"qmp+unix://{at}/qmp"})
-        found, told, grown_bytes = measure(service, at, rounds)
+        found, told, grown_bytes = measure(service, at, rounds, sys.argv[2:])
     quiet = [answers.percentile(99) for answers in found["undisturbed"]]
     checks = []
     for name, slices in found.items():

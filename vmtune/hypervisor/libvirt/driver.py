@@ -159,6 +159,8 @@ class LibvirtDriver:
         for gone in {*self._monitors, *self._probes} - {vm.uuid for vm in found}:
             self._monitors.pop(gone, None)
             self._probes.pop(gone, None)
+        self._migrations = {vm: one for vm, one in self._migrations.items() if not one.done}
+        self._not_begun.keep({vm.uuid for vm in found})
         return found
 
     async def vm_facts(self, vm: UUID) -> VmFacts:

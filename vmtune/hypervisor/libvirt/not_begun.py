@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +21,11 @@ class NotBegun:
     def __init__(self) -> None:
         self._migrations: dict[UUID, LibvirtMigration] = {}
 
+    @property
+    def known(self) -> set[UUID]:
+        """The VMs of which one is noted."""
+        return set(self._migrations)
+
     def add(self, vm: UUID, migration: LibvirtMigration) -> None:
         """Note that libvirt was asked for *migration*."""
         self._migrations[vm] = migration
@@ -28,6 +33,12 @@ class NotBegun:
     def remove(self, vm: UUID) -> None:
         """Forget that of *vm*: libvirt was asked to cancel it."""
         self._migrations.pop(vm, None)
+
+    def keep(self, present: Collection[UUID]) -> None:
+        """Forget those that ended of VMs that are not *present*: nobody looks at them."""
+        for vm, migration in list(self._migrations.items()):
+            if migration.done and vm not in present:
+                del self._migrations[vm]
 
     async def look(
         self,

@@ -453,7 +453,9 @@ class QmpDriver:
     async def _scan_now(self) -> dict[Path, VmtuneError]:
         paths = self._sockets()
         gone = [self._qemus.pop(path) for path in self._qemus.keys() - set(paths)]
-        self._aborted -= {qemu.uuid for qemu in gone}
+        for qemu in gone:
+            self._aborted.discard(qemu.uuid)
+            self._prior.pop(qemu.uuid, None)
         for path in paths:
             if path not in self._qemus:
                 self._qemus[path] = Qemu(path, self._link, self._heard, self._lost, self.tunables)

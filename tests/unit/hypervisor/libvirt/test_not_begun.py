@@ -95,3 +95,15 @@ async def test_anothers_that_libvirt_prepares_is_in_setup(pending: NotBegun) -> 
     assert (await daemon.look(pending)).status is QemuStatus.SETUP
     daemon.job_ms = None
     assert (await daemon.look(pending)).status is QemuStatus.FAILED
+
+
+async def test_one_that_ended_is_forgotten_with_its_vm_and_not_before(pending: NotBegun) -> None:
+    under_way = UUID(int=1)
+    own = LibvirtMigration(Snapshot(QemuStatus.FAILED))
+    pending.add(VM, own)
+    pending.add(under_way, LibvirtMigration())
+    own.let_go()
+    pending.keep({VM})
+    assert pending.known == {VM, under_way}
+    pending.keep(())
+    assert pending.known == {under_way}

@@ -19,6 +19,9 @@ from vmtune.errors import InvalidInput, OperationInProgress
 log = structlog.get_logger(__name__)
 
 _WITHIN_S = 600.0
+_MOST_BYTES_PER_S = 32 << 20
+"""As fast as a file is taken in, so that other requests do not wait behind it. To read what has
+come takes far longer."""
 _PROGRAM = f"from {import_process.__name__} import main; main()"
 _COMMAND = (sys.executable, "-P", "-c", _PROGRAM)  # -P: no module of the folder where it runs
 
@@ -70,6 +73,7 @@ async def _talk(process: Process, name: str, content: AsyncIterator[bytes]) -> b
         async for part in content:
             process.stdin.write(part)
             await process.stdin.drain()
+            await asyncio.sleep(len(part) / _MOST_BYTES_PER_S)
         process.stdin.close()
     result = await process.stdout.read()
     await process.wait()
