@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fault.checks import left_behind, place
+from tests.fault.checks import left_behind, memory, place
 from tests.fault.faults import FAULTS
 from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_often
 from tests.fault.testbed import FaultTestbed, Kind, testbed
 from tests.support.live import why_no_lab
+from vmtune.lab.guest_serial import GuestPass
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
@@ -81,6 +82,22 @@ def test_a_setting_that_stayed_behind_is_seen() -> None:
     assert left_behind(before, {"multifd": False}, "b") == [
         "downtime_limit_ms is None on b, and was 300"
     ]
+
+
+def a_pass(worker: int, number: int, wrong: int | None) -> GuestPass:
+    return GuestPass(worker, number, number * 1000, 10, 1, 10, wrong)
+
+
+def test_memory_that_is_wrong_or_not_looked_at_is_seen() -> None:
+    before = [a_pass(worker, number, 0) for number in (1, 2, 3) for worker in (0, 1)]
+    assert memory([], 3) == ["the guest has not gone over its memory since"]
+    begun = [*before, a_pass(0, 5, 0), a_pass(1, 4, 0)]
+    assert memory(begun, 3) == ["the guest has not gone over its memory since"]
+    assert memory([*begun, a_pass(1, 5, 0)], 3) == []
+    assert memory([*begun, a_pass(1, 5, 7)], 3) == [
+        "7 words of the guest's memory are not what it wrote"
+    ]
+    assert memory([*begun, a_pass(1, 5, None)], 3) == ["the guest does not check its memory"]
 
 
 def test_tries_add_up_from_run_to_run(tmp_path: Path) -> None:

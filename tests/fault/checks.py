@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from tests.fault.testbed import FaultTestbed, states
 from vmtune import lab
 from vmtune.client.connection.http import Document
+from vmtune.lab.guest_serial import GuestPass, parse_serial
 
 _SETTLED = ("completed", "failed", "cancelled")
 
@@ -20,6 +21,8 @@ class Try:
     :param before: what the VM ran with before its migration was ordered.
     :param dead: what the record may say where the fault has ended the guest itself.
     :param stays: how the record may stay without an end.
+    :param passes: how many the guest had made when the record was settled, where its workload
+        checks its memory.
     """
 
     number: int
@@ -29,6 +32,7 @@ class Try:
     note: str = ""
     dead: frozenset[str] = frozenset()
     stays: frozenset[str] = frozenset()
+    passes: int | None = None
     record: Document = field(default_factory=dict)
 
     @property
@@ -57,6 +61,8 @@ def wrong(testbed: FaultTestbed, tried: Try) -> list[str]:
     found += place(record, running, tried.dead)
     if running and tried.ended:
         found += left_behind(tried.before, settings_of(testbed, tried.vm), running[0])
+        if tried.passes is not None:
+            found += memory(guest_passes(tried.vm), tried.passes)
     found += _record(record)
     found += _stored(testbed, tried)
     return found
@@ -81,6 +87,28 @@ def left_behind(before: Mapping[str, object], now: Mapping[str, object], where: 
         for name, value in before.items()
         if now.get(name) != value
     ]
+
+
+def guest_passes(vm: lab.LabVm) -> list[GuestPass]:
+    """Those that it has told, on whichever host."""
+    with vm.serial.open(errors="replace") as lines:
+        return [event for event in parse_serial(lines) if isinstance(event, GuestPass)]
+
+
+def memory(passes: Sequence[GuestPass], before: int) -> list[str]:
+    """Whether the guest has gone over its memory since, from the beginning to the end, and found
+    all that it had written.
+
+    :param before: how many passes there were by then; one may have been under way.
+    """
+    last = {one.worker: one for one in passes}
+    if not last or min(one.number for one in last.values()) < before + 2:
+        return ["the guest has not gone over its memory since"]
+    counts = [one.wrong for one in last.values() if one.wrong is not None]
+    if len(counts) < len(last):
+        return ["the guest does not check its memory"]
+    words = sum(counts)
+    return [f"{words} words of the guest's memory are not what it wrote"] if words else []
 
 
 def _record(record: Document) -> list[str]:

@@ -13,14 +13,19 @@ HOUR_MS = 3_600_000
 def workloads(draw: st.DrawFn) -> Workload:
     """Any that a guest can have."""
     stride = draw(st.integers(1, 1 << 30))
-    zero = draw(st.integers(0, 100))
+    region = draw(st.integers(stride, (1 << 32) - 1))
+    check = draw(st.sampled_from([0, 1]))
+    if check:
+        stride, region = -(-stride // 8) * 8, max(-(-stride // 8) * 8, region // 8 * 8)
+    zero = 0 if check else draw(st.integers(0, 100))
     return Workload(
-        region_bytes=draw(st.integers(stride, (1 << 32) - 1)),
+        region_bytes=region,
         stride_bytes=stride,
         dirty_mb_per_s=draw(st.integers(0, 1_000_000)),
         zero_percent=zero,
-        random_percent=draw(st.integers(0, 100 - zero)),
+        random_percent=0 if check else draw(st.integers(0, 100 - zero)),
         idle_ms=draw(st.integers(0, HOUR_MS)),
         beat_ms=draw(st.integers(0, HOUR_MS)),
+        check=check,
         cpu_ring=draw(st.sampled_from([0, 3])),
     )

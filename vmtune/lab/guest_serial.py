@@ -51,6 +51,8 @@ class GuestPass:
         the guest stood still counts only as far as its time stamp counter went on.
     :param passes: how many passes these are: more than 1 where they are too short to report each.
     :param longest_us: how long the longest took.
+    :param wrong: how many words the worker has found so far that were not what it had written;
+        None where the workload does not check.
     """
 
     worker: int
@@ -59,6 +61,7 @@ class GuestPass:
     worked_us: int
     passes: int
     longest_us: int
+    wrong: int | None = None
 
     @property
     def duration_us(self) -> int:
@@ -79,7 +82,7 @@ GuestEvent = GuestStart | GuestPass | GuestFault
 _START = re.compile(r"start((?: [a-z_]+=[0-9]{1,20})+)")
 _PASS = re.compile(
     r"pass ([0-9]{1,20}) ([0-9]{1,20}) end_us=([0-9]{1,20}) us=([0-9]{1,20})"
-    r"(?: passes=([0-9]{1,20}) longest_us=([0-9]{1,20}))?"
+    r"(?: passes=([0-9]{1,20}) longest_us=([0-9]{1,20}))?(?: wrong=([0-9]{1,20}))?"
 )
 _FAULT = re.compile(r"error ([^:]+): (.+)")
 _BESIDES = {"workers", "address", "tsc_khz"}
@@ -102,7 +105,8 @@ def _pass(match: re.Match[str]) -> GuestPass | None:
     passes, longest_us = (int(match[5]), int(match[6])) if match[5] else (1, worked_us)
     if not 1 <= passes <= number or longest_us > worked_us:
         return None
-    return GuestPass(worker, number, end_us, worked_us, passes, longest_us)
+    wrong = int(match[7]) if match[7] else None
+    return GuestPass(worker, number, end_us, worked_us, passes, longest_us, wrong)
 
 
 def _start(pairs: list[str]) -> GuestStart | None:

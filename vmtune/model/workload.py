@@ -47,6 +47,8 @@ class Workload:
         this or for its rate, halts its vCPU; in ring 3 it cannot, and uses the host's CPU up.
     :param beat_ms: how often each worker writes a byte to the debug console while it works or
         rests; 0: never. See ``vmtune/lab/guest/beat.h`` for how to hear it.
+    :param check: 1: what is written are words of 8 bytes that tell their place and pass, and each
+        pass looks first whether those of the pass before are there; 0: no.
     :param cpu_ring: the processor's protection ring that the workers run in, 0 or 3. Mostly it
         makes no difference. Under a KVM that emulates a guest kernel's instructions one by one,
         at about a microsecond each, ring 3 is a hundred times as fast, and the only way to write
@@ -61,6 +63,7 @@ class Workload:
     random_percent: _Number = 0
     idle_ms: _Number = 0
     beat_ms: _Number = 0
+    check: _Number = 0
     cpu_ring: _Number = 0
 
     def __post_init__(self) -> None:
@@ -115,6 +118,15 @@ class Workload:
                 (name, time, 0 <= time <= _HOUR_MS, "not from 0 ms to an hour", "0 means none")
                 for name, time in times
             ),
+            (
+                "check",
+                self.check,
+                self.check in (0, 1)
+                and not (self.check and (stride % 8 or region % 8 or zero or random)),
+                "neither 0 nor 1, or 1 with a stride or region that is no multiple of 8 bytes, "
+                "or with shares",
+                "check whole words, without zero_percent and random_percent",
+            ),
             ("cpu_ring", self.cpu_ring, self.cpu_ring in (0, 3), "neither 0 nor 3", "give 0 or 3"),
         ]
 
@@ -145,6 +157,7 @@ GUEST_NAMES: Mapping[str, str] = {
     "zero": "zero_percent",
     "random": "random_percent",
     "beat_ms": "beat_ms",
+    "check": "check",
     "ring": "cpu_ring",
 }
 """The fields of a workload by the guest's names for them."""

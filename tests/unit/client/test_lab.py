@@ -66,6 +66,14 @@ def test_every_option_reaches_the_vm(
     assert defined == [(vm, "b")]
 
 
+def test_a_guest_that_checks_its_memory(
+    vmtune: Vmtune, defined: list[tuple[VmSettings, str]]
+) -> None:
+    assert vmtune("lab", "vm", "--check").code == 0
+    ((vm, _),) = defined
+    assert vm.workload.check == 1
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -73,6 +81,7 @@ def test_every_option_reaches_the_vm(
         (("--dirty-rate", "fast"), "--dirty-rate"),
         (("--zero", "60", "--random", "50"), "random_percent"),
         (("--ring", "2"), "cpu_ring"),
+        (("--check", "--zero", "20%"), "check"),
         (("--beat", "-1"), "beat_ms"),
         (("--region", "1Gi"), "workload.region_bytes"),
     ],

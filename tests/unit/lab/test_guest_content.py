@@ -46,6 +46,7 @@ class Content(ctypes.Structure):
         ("stride", ctypes.c_uint32),
         ("zero_percent", ctypes.c_uint32),
         ("random_percent", ctypes.c_uint32),
+        ("check", ctypes.c_uint32),
     )
 
 
@@ -71,6 +72,11 @@ class Memory:
         at, limit = self.address + begin, self.address + end
         after: int = self.library.content_write(ctypes.byref(content), at, limit, number)
         return after - self.address
+
+    def wrong(self, content: Content, number: int) -> int:
+        """What a pass finds before it writes."""
+        end = self.address + PAGES * PAGE
+        return int(self.library.content_wrong(ctypes.byref(content), self.address, end, number))
 
     def kind(self, content: Content, page: int) -> tuple[Kind, int]:
         alike = ctypes.c_uint64()
@@ -106,6 +112,8 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     library.content_lay_out.restype = None
     library.content_write.argtypes = (pointer, word, word, word)
     library.content_write.restype = word
+    library.content_wrong.argtypes = (pointer, word, word, word)
+    library.content_wrong.restype = word
     pages = mmap.mmap(-1, (PAGES + 2) * PAGE)
     start = ctypes.c_char.from_buffer(pages)
     yield Memory(library, pages, ctypes.addressof(start) + PAGE)
@@ -269,3 +277,33 @@ def test_unset_shares_write_one_value_that_goes_on_with_each_pass(memory: Memory
     assert [set(bytes_) for bytes_ in seen] == [{2}, {3}, {255}, {1}, {2}]
     memory.write(memory.content(4, 0, 0), 1, 0, PAGES * PAGE)
     assert set(memory.region()) == {2}
+
+
+@pytest.mark.parametrize("stride", [8, 512, PAGE, 2 * PAGE])
+def test_words_that_are_lost_old_or_of_another_place_are_counted(
+    memory: Memory, stride: int
+) -> None:
+    content = Content(memory.address, stride, 0, 0, 1)
+    memory.begin(0)
+    memory.lay_out(content)
+    per_page = max(1, PAGE // stride)
+    assert memory.wrong(content, 1) == 0, "nothing was written yet"
+    for number in (1, 2, 3):
+        memory.write(content, number, 0, PAGES * PAGE)
+        assert memory.wrong(content, number + 1) == 0
+    whole = memory.region()
+    memory.write(content, 4, 0, PAGES * PAGE)
+
+    def put(page: int, content_of_page: bytes) -> None:
+        at = PAGE * (1 + page)
+        memory.pages[at : at + PAGE] = content_of_page
+
+    last = memory.page(2)
+    for other in (bytes(PAGE), whole[2 * PAGE : 3 * PAGE], memory.page(4)):  # lost, old, another's
+        put(2, other)
+        assert memory.wrong(content, 5) == per_page
+        put(2, last)
+    assert memory.wrong(content, 5) == 0
+    unchecked = Content(memory.address, stride, 0, 0, 0)
+    put(2, bytes(PAGE))
+    assert memory.wrong(unchecked, 5) == 0

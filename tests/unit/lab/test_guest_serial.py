@@ -17,8 +17,8 @@ from vmtune.lab.guest_serial import (
 from vmtune.model.workload import Workload
 
 START = (
-    "start region=268435456 stride=4096 idle_ms=5 dirty_mb=100 zero=20 random=30 beat_ms=2 ring=3 "
-    "workers=4 address=2138112 tsc_khz=2300000"
+    "start region=268435456 stride=4096 idle_ms=5 dirty_mb=100 zero=20 random=30 beat_ms=2 check=0 "
+    "ring=3 workers=4 address=2138112 tsc_khz=2300000"
 )
 STARTED = GuestStart(
     Workload(
@@ -45,6 +45,10 @@ STARTED = GuestStart(
         (
             "pass 1 19 end_us=91204 us=39870 passes=18 longest_us=2391",
             GuestPass(1, 19, 91204, 39870, 18, 2391),
+        ),
+        (
+            "pass 1 7 end_us=91000 us=45012 wrong=3",
+            GuestPass(1, 7, 91000, 45012, 1, 45012, wrong=3),
         ),
         (START, STARTED),
         ("error region: is 0", GuestFault("region", "is 0")),

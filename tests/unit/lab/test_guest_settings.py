@@ -26,6 +26,7 @@ DEFAULTS = {
     "zero_percent": 0,
     "random_percent": 0,
     "beat_ms": 0,
+    "check": 0,
     "ring": 0,
 }
 
@@ -89,6 +90,7 @@ MIB = 1 << 20
         ("region=1M region=2M", {"region_bytes": 2 * MIB}),
         ("dirty_mb=1000000 beat_ms=5 ring=3", {"dirty_mb": 1_000_000, "beat_ms": 5, "ring": 3}),
         ("zero=60 random=40", {"zero_percent": 60, "random_percent": 40}),
+        ("region=1M stride=16 check=1", {"region_bytes": MIB, "stride_bytes": 16, "check": 1}),
     ],
 )
 def test_accepted(parse: Parse, line: str, changed: dict[str, int]) -> None:
@@ -121,6 +123,11 @@ def test_any_workload_is_accepted_as_it_is(parse: Parse, workload: Workload) -> 
         ("dirty_mb=1M", "dirty_mb: is no whole number"),
         ("zero=101", "zero: is more than 100"),
         ("zero=60 random=41", "random: is more than zero leaves of 100"),
+        ("check=2", "check: is neither 0 nor 1"),
+        ("check=1 stride=12", "check: needs a stride and a region in multiples of 8"),
+        ("check=1 region=65537", "check: needs a stride and a region in multiples of 8"),
+        ("check=1 zero=1", "check: does not go with zero or random"),
+        ("check=1 random=1", "check: does not go with zero or random"),
         ("ring=1", "ring: is neither 0 nor 3"),
         ("regoin=1M", "regoin: is not known"),
         ("regions=1M", "regions: is not known"),

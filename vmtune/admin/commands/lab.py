@@ -106,6 +106,7 @@ def status(session: Session, /, **options: Any) -> None:  # any: click's values 
 @click.option("--zero", help="Share of zero pages, such as 20%.")
 @click.option("--random", help="Share of incompressible pages, such as 30%.")
 @click.option("--beat", help="Heartbeat interval of each worker, such as 5ms.")
+@click.option("--check", is_flag=True, help="The guest checks its memory in each pass.")
 @click.option("--ring", type=int, help="CPU ring of the workload: 3 where KVM emulates ring 0.")
 @click.option(
     "--listener",
@@ -128,6 +129,7 @@ def vm(session: Session, /, host: str, **options: Any) -> None:  # any: click's 
         "random_percent": _amount("--random", options["random"], Unit.PERCENT),
         "idle_ms": _amount("--idle", options["idle"], Unit.MS),
         "beat_ms": _amount("--beat", options["beat"], Unit.MS),
+        "check": 1 if options["check"] else None,
         "cpu_ring": options["ring"],
     }
     listener = options["listener"]

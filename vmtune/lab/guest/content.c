@@ -158,10 +158,32 @@ static uint64_t add_to_bytes(uint64_t at, uint64_t limit, uint64_t stride)
     return at;
 }
 
+/* Each word tells its place and its pass. */
+static uint64_t set_words(const struct content *content, uint64_t at, uint64_t limit,
+                          uint64_t pass)
+{
+    for (; at < limit; at += content->stride)
+        *(volatile uint64_t *)at = seed_of(at - content->region, pass);
+    return at;
+}
+
+uint64_t content_wrong(const struct content *content, uint64_t at, uint64_t limit, uint64_t pass)
+{
+    uint64_t wrong = 0;
+
+    if (!content->check || pass < 2)
+        return 0;
+    for (; at < limit; at += content->stride)
+        wrong += *(volatile uint64_t *)at != seed_of(at - content->region, pass - 1);
+    return wrong;
+}
+
 uint64_t content_write(const struct content *content, uint64_t at, uint64_t limit, uint64_t pass)
 {
     const uint64_t stride = content->stride;
 
+    if (content->check)
+        return set_words(content, at, limit, pass);
     if (stride <= DENSE_STRIDE) {
         write_pages(content, at, limit, pass);
         return limit;

@@ -25,6 +25,7 @@ struct content {
     uint32_t stride;
     uint32_t zero_percent;
     uint32_t random_percent;
+    uint32_t check;             /* writes are words that tell their place and pass */
 };
 
 /* The kind of a page, and in *alike how many pages from it on are certainly of that kind. */
@@ -39,5 +40,12 @@ void content_lay_out(const struct content *content, uint64_t from, uint64_t to);
  * stride both are a page's start, but for the end of the region.
  */
 uint64_t content_write(const struct content *content, uint64_t at, uint64_t limit, uint64_t pass);
+
+/*
+ * How many of the words from `at` to before `limit` are not what the pass before `pass` has
+ * written there: of a page that was lost, is older, or belongs to another place. 0 before the
+ * first pass, and without `check`.
+ */
+uint64_t content_wrong(const struct content *content, uint64_t at, uint64_t limit, uint64_t pass);
 
 #endif

@@ -8,8 +8,8 @@
  * line, with the settings, then how many workers there are, where the region begins, and the
  * clock's ticks per millisecond:
  *
- *   start region=268435456 stride=4096 idle_ms=0 dirty_mb=0 zero=0 random=0 beat_ms=0 ring=0
- *   workers=2 address=2134016 tsc_khz=2599998
+ *   start region=268435456 stride=4096 idle_ms=0 dirty_mb=0 zero=0 random=0 beat_ms=0 check=0
+ *   ring=0 workers=2 address=2134016 tsc_khz=2599998
  *
  * and then there is a line for each pass of a worker over its part: the worker, the number of
  * the pass, when it ended since the start, and how long it took, with waiting for its turn at a
@@ -23,6 +23,11 @@
  * end, how long all of them took, how many they are and how long the longest took:
  *
  *   pass 0 19 end_us=91204 us=39870 passes=18 longest_us=2391
+ *
+ * With check=1 the line ends with how many words this worker has ever found to be other than what
+ * it had written there in the pass before:
+ *
+ *   pass 0 3 end_us=135210 us=45012 wrong=0
  *
  * or, before stopping for good, one line that names what is wrong:
  *
@@ -84,6 +89,7 @@ static int find_memory(const struct start_info *info)
         .stride = settings->stride_bytes,
         .zero_percent = settings->zero_percent,
         .random_percent = settings->random_percent,
+        .check = settings->check,
     };
     return 0;
 }

@@ -72,6 +72,7 @@ static const struct parameter {
     {"zero", offsetof(struct settings, zero_percent), 0},
     {"random", offsetof(struct settings, random_percent), 0},
     {"beat_ms", offsetof(struct settings, beat_ms), 0},
+    {"check", offsetof(struct settings, check), 0},
     {"ring", offsetof(struct settings, ring), 0},
 };
 
@@ -135,6 +136,12 @@ int settings_parse(const char *line, struct settings *settings,
         return refuse(error, "zero", 4, "is more than 100");
     if (settings->random_percent > 100 - settings->zero_percent)
         return refuse(error, "random", 6, "is more than zero leaves of 100");
+    if (settings->check > 1)
+        return refuse(error, "check", 5, "is neither 0 nor 1");
+    if (settings->check && (settings->stride_bytes % 8 || settings->region_bytes % 8))
+        return refuse(error, "check", 5, "needs a stride and a region in multiples of 8");
+    if (settings->check && (settings->zero_percent || settings->random_percent))
+        return refuse(error, "check", 5, "does not go with zero or random");
     if (settings->ring != 0 && settings->ring != 3)
         return refuse(error, "ring", 4, "is neither 0 nor 3");
     return 0;

@@ -13,6 +13,7 @@ struct settings {
     uint32_t zero_percent;      /* zero=0       share of pages that hold zeros */
     uint32_t random_percent;    /* random=0     share of pages that cannot be compressed */
     uint32_t beat_ms;           /* beat_ms=0    time from beat to beat, see beat.h */
+    uint32_t check;             /* check=0      1: look for what was written before, see content.h */
     uint32_t ring;              /* ring=0       ring of the workers, 0 or 3; with shares always 3 */
 };
 

@@ -35,6 +35,7 @@ struct worker {
     uint64_t next_beat;
 
     uint64_t pass;                      /* from 1 */
+    uint64_t wrong;                     /* words, in all passes */
     uint64_t unreported;                /* passes; what follows is theirs */
     uint64_t worked, longest, ended;
     uint64_t report_ticks;
@@ -87,6 +88,8 @@ static void report(struct worker *worker, uint64_t now)
         line_field(&line, "passes", worker->unreported);
         line_field(&line, "longest_us", clock_microseconds(worker->longest, khz));
     }
+    if (job.settings.check)
+        line_field(&line, "wrong", worker->wrong);
     while (!line_try_send(&line)) {
         if (worker->worked < worker->report_ticks)
             return;
@@ -159,6 +162,7 @@ static void go_over_part(struct worker *worker)
     uint64_t before = read_tsc();
 
     if (!worker->watches_clock) {
+        worker->wrong += content_wrong(&job.content, worker->from, worker->to, worker->pass);
         content_write(&job.content, worker->from, worker->to, worker->pass);
         return;
     }
@@ -167,6 +171,7 @@ static void go_over_part(struct worker *worker)
 
         if (limit > worker->to)
             limit = worker->to;
+        worker->wrong += content_wrong(&job.content, at, limit, worker->pass);
         next = content_write(&job.content, at, limit, worker->pass);
         before = look_at_clock(worker, before,
                                step > PAGE ? (next - at) / step * PAGE : next - at);
@@ -236,6 +241,7 @@ static void report_start(void)
     line_field(&line, "zero", settings->zero_percent);
     line_field(&line, "random", settings->random_percent);
     line_field(&line, "beat_ms", settings->beat_ms);
+    line_field(&line, "check", settings->check);
     line_field(&line, "ring", settings->ring);
     line_field(&line, "workers", job.workers);
     line_field(&line, "address", job.content.region);

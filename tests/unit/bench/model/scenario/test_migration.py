@@ -90,6 +90,14 @@ def test_json_brings_back_the_same_scenario(scenario: Scenario) -> None:
     assert from_json({}, base=scenario) == scenario
 
 
+def test_runs_of_before_there_was_a_check_of_memory_have_the_same_setup() -> None:
+    scenario = Scenario("a/b")
+    assert "check" not in to_json(scenario)["workload"]
+    checked = replace(scenario, workload=replace(scenario.workload, check=1))
+    assert to_json(checked)["workload"]["check"] == 1
+    assert from_json(to_json(checked)) == checked
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
