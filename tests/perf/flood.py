@@ -2,9 +2,9 @@
 
 Slices of reads at a fixed rate over TCP (tests/support/load.py), in turns: undisturbed; while 4
 strangers send 40 bodies of 85,000 keys to the sign-in; while they send such bodies without end;
-while a token's holder imports 60 MB of JSON, again and again; while 2,000 idle and 500 slow
-connections of strangers are held. Each flooded slice is compared with the undisturbed one of its
-round.
+while a token's holder imports 60 MB of JSON, again and again; while strangers open 2,000 idle and
+500 slow connections, and keep those that the service does not end. Each flooded slice is compared
+with the undisturbed one of its round.
 
     python -m tests.perf.flood [ROUNDS [ARM ...]]
 
@@ -117,7 +117,8 @@ def importer(port: int, token: str, told: Flood) -> Iterator[None]:
 
 @contextmanager
 def held_connections(port: int) -> Iterator[None]:
-    """2,000 that send nothing, and 500 that are in the middle of a request."""
+    """2,000 that send nothing, and 500 that are in the middle of a request. The service ends those
+    beyond its limits: only this side keeps them all."""
     with ExitStack() as stack:
         for number in range(IDLE + SLOW):
             with contextlib.suppress(OSError):

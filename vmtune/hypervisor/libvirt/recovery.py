@@ -101,9 +101,10 @@ async def in_two_tries(
 ) -> None:
     """Resume, and once more if libvirt refuses it and the source is still paused.
 
-    The destination's libvirt gives a resumption up if its QEMU reports the pause meanwhile
-    ("job 'migration in' failed in post-copy phase", seen with libvirt 9). It says before that
-    post-copy is paused, and lets nobody else ask that QEMU, so this cannot be waited for.
+    The destination's libvirt calls post-copy paused before its QEMU does. Seen with libvirt 9:
+    where that QEMU was slow, "cannot acquire state change lock", and a second try recovered the
+    guest; once "job 'migration in' failed in post-copy phase". libvirt lets nobody else ask that
+    QEMU, so its word cannot be waited for.
 
     :param resume: pauses both hosts and connects them.
     :param look: asks the source's QEMU.

@@ -177,9 +177,7 @@ class DriftService:
         for scan in await asyncio.to_thread(self._store.drift_scans.due, self._interval_s):
             if not self._hosts.drives(scan.host):
                 self._met_s.pop(scan.host, None)
-            elif scan.host in under_way or scan.host in self._scans:
-                continue
-            elif scan.pending or self._rested(scan.host):
+            elif scan.host not in under_way and (scan.pending or self._rested(scan.host)):
                 work = self._scan_as_due(scan.host, calm=not scan.pending)
                 self._scans[scan.host] = asyncio.create_task(work, name=f"scan {scan.host}")
 

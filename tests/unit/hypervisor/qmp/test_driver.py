@@ -13,6 +13,7 @@ from tests.support.fakes import VM, fake_qemu
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, NotFound, OutcomeUnknown
 from vmtune.hypervisor.protocol import EventKind
 from vmtune.model.host.facts import Reading, VmState
+from vmtune.model.migration.prior import Prior
 from vmtune.model.plan.changes import Change
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu, Fault, FaultKind
@@ -173,3 +174,15 @@ async def test_who_gives_up_does_not_end_the_attempt_for_others(
     assert len([c for c, _ in qemu.commands if c == "query-uuid"]) == 1
     with pytest.raises(asyncio.CancelledError):
         await first
+
+
+async def test_what_a_qemu_had_before_a_migration_goes_with_its_socket(
+    driver: FakeDriver,
+) -> None:
+    await driver.vm_facts(VM)
+    driver._prior[VM] = Prior()
+    await driver.list_vms()
+    assert VM in driver._prior
+    driver.fakes.clear()
+    await driver.list_vms()
+    assert driver._prior == {}
