@@ -243,5 +243,31 @@ FAULTS = {
         _ARRIVED,
         postcopy=True,
     ),
+    "direct-postcopy-link": Fault(
+        "without libvirt, in post-copy: link down for up to a minute",
+        Kind.DIRECT,
+        _cut_link(60),
+        postcopy=True,
+    ),
+    "direct-postcopy-service": Fault(
+        "without libvirt, in post-copy: kill -9 of the service",
+        Kind.DIRECT,
+        _kill_service,
+        postcopy=True,
+    ),
+    "direct-postcopy-source-qemu": Fault(
+        "without libvirt, in post-copy: kill -9 of the source QEMU",
+        Kind.DIRECT,
+        _kill_qemu("a"),
+        stays=_SPLIT,
+        postcopy=True,
+    ),
+    "direct-postcopy-destination-qemu": Fault(
+        "without libvirt, in post-copy: kill -9 of the destination QEMU",
+        Kind.DIRECT,
+        _kill_qemu("b"),
+        _ARRIVED,
+        postcopy=True,
+    ),
 }
 """Each by the short name that the command takes."""

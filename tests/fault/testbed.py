@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from tests.fault.direct import DirectLive
 from tests.support.live import Live, Service, wait_for
 from tests.support.postgres import Postgres, new_database, postgres_server
 from tests.support.sharing import SharingService
@@ -31,6 +32,7 @@ class Kind(StrEnum):
     SMALL_DISK = "one service on SQLite on a small disk"
     POSTGRES = "one service on PostgreSQL"
     TWO = "two services on PostgreSQL"
+    DIRECT = "one service on SQLite, without libvirt"
 
 
 class ClockedService(Service):
@@ -130,6 +132,12 @@ def testbed(kind: Kind, folder: Path, number: int) -> Iterator[FaultTestbed]:
         for service in made.services:
             stack.callback(service.stop)
             service.start()
+        if kind is Kind.DIRECT:
+            live = DirectLive(settings, made.services[0], status, folder)
+            live.add_hosts()
+            made.live = live
+            yield made
+            return
         made.live = Live(settings, made.services[0], status)
         for name, host in zip("ab", status.hosts, strict=True):
             body = {"name": name, "uri": host.uri, "peer_uri": host.peer_uri}
@@ -142,7 +150,7 @@ def _services(kind: Kind, folder: Path, stack: ExitStack) -> FaultTestbed:
     nothing: Live = None  # type: ignore[assignment] # set once the lab is up
     server = None
     services: list[Service]
-    if kind in (Kind.SQLITE, Kind.SMALL_DISK):
+    if kind in (Kind.SQLITE, Kind.SMALL_DISK, Kind.DIRECT):
         if kind is Kind.SMALL_DISK:
             command = ["mount", "-t", "tmpfs", "-o", f"size={_FULL_DISK_BYTES}", "none"]
             subprocess.run([*command, str(folder)], check=True, timeout=10)
@@ -158,6 +166,8 @@ def _services(kind: Kind, folder: Path, stack: ExitStack) -> FaultTestbed:
 
 def qemu_pid(live: Live, which: str, vm: lab.LabVm) -> int | None:
     """The pid of the VM's QEMU on a host; None where it has none."""
+    if isinstance(live, DirectLive):
+        return live.qemu_pid(which, vm)
     folder = live.settings.folder / which / "run" / "libvirt" / "qemu"
     try:
         pid = int((folder / f"{vm.name}.pid").read_text())
@@ -176,5 +186,6 @@ def states(live: Live, vm: lab.LabVm) -> dict[str, str]:
         except LabError:
             return False
 
-    wait_for(answer, "both hosts to answer")
+    if not isinstance(live, DirectLive):
+        wait_for(answer, "both hosts to answer")
     return live.states(vm)

@@ -73,14 +73,16 @@ def _version(program: str) -> str:
     return match[1]
 
 
-def _listened_on(path: Path) -> bool:
-    """Whether a process listens on the socket: found without connecting, since a monitor
-    serves one client. The flag is __SO_ACCEPTCON of the kernel's net/unix/af_unix.c."""
-    for line in Path("/proc/net/unix").read_text().splitlines():
-        fields = line.split()
-        if fields[-1] == str(path) and fields[3] == "00010000":
-            return True
-    return False
+def _listened_on(path: Path, pid: int) -> bool:
+    """Whether the socket is listened on in the process's network namespace: found without
+    connecting, since a monitor serves one client. The flag is __SO_ACCEPTCON of the kernel's
+    net/unix/af_unix.c."""
+    try:
+        lines = Path(f"/proc/{pid}/net/unix").read_text().splitlines()
+    except OSError:
+        return False  # it has ended
+    fields = map(str.split, lines)
+    return any(each[-1] == str(path) and each[3] == "00010000" for each in fields)
 
 
 def _wait_until_served(path: Path) -> None:
@@ -141,16 +143,20 @@ def running(
     uuid: UUID | None = None,
     machine: Sequence[str] = SMALL_PC,
     extra: Sequence[str] = (),
+    within: Sequence[str] = (),
 ) -> Iterator[RunningQemu]:
     """A QEMU whose monitor is ``folder/name.sock``, until the block is left. It serves: what is
-    listened on may be so long before that, and drivers wait a second for a greeting."""
+    listened on may be so long before that, and drivers wait a second for a greeting.
+
+    :param within: a command that becomes QEMU, such as one that enters a network namespace.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     monitor, log = folder / f"{name}.sock", folder / f"{name}.log"
     # Of its own, since a monitor serves one client; no driver takes a name like that for one.
     starting = folder / f"{name}.up"
     identity = ["-name", f"guest={name}"] + (["-uuid", str(uuid)] if uuid else [])
     command = [
-        build.program, *machine, *identity, *extra,
+        *within, build.program, *machine, *identity, *extra,
         "-qmp", f"unix:{monitor},server=on,wait=off",
         "-qmp", f"unix:{starting},server=on,wait=off",
     ]  # fmt: skip
@@ -160,7 +166,7 @@ def running(
         )
     qemu = RunningQemu(process, monitor, log)
     try:
-        while not (_listened_on(monitor) and _listened_on(starting)):
+        while not (_listened_on(monitor, process.pid) and _listened_on(starting, process.pid)):
             assert process.poll() is None, f"QEMU has ended: {qemu.said()}"
             time.sleep(0.01)
         _wait_until_served(starting)
