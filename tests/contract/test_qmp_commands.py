@@ -57,7 +57,7 @@ async def a_run(bench: Bench) -> None:
     await source.start_postcopy(bench.vm)
     while await bench.destination.vm_state(bench.vm) is not VmState.RUNNING:
         pass
-    await source.recover_postcopy(bench.vm, bench.destination, "127.0.0.1")
+    await source.recover_postcopy(bench.vm, bench.destination, "127.0.0.1", gives_up=True)
     fast = ("max_bandwidth_bytes_per_s", "max_postcopy_bandwidth_bytes_per_s")
     await source.write(bench.vm, [Change(name, 0) for name in fast])
     await handle.wait()

@@ -86,7 +86,7 @@ async def test_what_is_paused_is_recovered_as_often_as_needed(pair: Pair) -> Non
     handle = await pair.in_postcopy()
     for address in ("127.0.0.1", "127.0.0.1"):
         # An address given by name: the present connection is given up for it.
-        await pair.source.recover_postcopy(VM, pair.destination, address)
+        await pair.source.recover_postcopy(VM, pair.destination, address, gives_up=True)
         assert (await pair.source.migration(VM)).status is QemuStatus.POSTCOPY_ACTIVE
     await pair.at_full_speed()
     async with asyncio.timeout(60):
@@ -101,7 +101,8 @@ async def test_what_is_not_paused_is_left_alone(pair: Pair) -> None:
         await pair.source.recover_postcopy(VM, pair.destination)
     await pair.in_postcopy()
     with pytest.raises(TooLate, match="postcopy-active"):
-        await pair.source.recover_postcopy(VM, pair.destination)
+        # An address that the migration has of its own gives no connection up.
+        await pair.source.recover_postcopy(VM, pair.destination, "127.0.0.1")
     assert (await pair.source.migration(VM)).status is QemuStatus.POSTCOPY_ACTIVE
 
 
@@ -109,8 +110,9 @@ async def test_a_refused_attempt_leaves_it_paused_and_another_one_recovers_it(
     pair: Pair,
 ) -> None:
     handle = await pair.in_postcopy()
+    nobodys = "192.0.2.1"
     with pytest.raises(CommandRefused) as refused:
-        await pair.source.recover_postcopy(VM, pair.destination, "192.0.2.1")  # nobody's
+        await pair.source.recover_postcopy(VM, pair.destination, nobodys, gives_up=True)
     assert refused.value.problems[0].code == "cannot_listen"
     # The destination's main loop may wait for a page, and then answers nothing in band.
     assert (await pair.source.migration(VM)).status is QemuStatus.POSTCOPY_PAUSED

@@ -222,7 +222,9 @@ class SimHost:
     async def start_postcopy(self, vm: UUID) -> None:
         raise CommandRefused("not here")
 
-    async def recover_postcopy(self, vm: UUID, destination: Driver, address: str = "") -> None:
+    async def recover_postcopy(
+        self, vm: UUID, destination: Driver, address: str = "", *, gives_up: bool = False
+    ) -> None:
         raise CommandRefused("not here")
 
     async def vm_state(self, vm: UUID) -> VmState:

@@ -22,6 +22,7 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.network import direct_address
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.postcopy import NOT_OFFERED
 from vmtune.model.migration.record import Migration, MigrationFields, Trigger
@@ -66,7 +67,8 @@ async def recover(
     """Give post-copy a new connection, and record the attempt like a step.
 
     :param reason: who wants it.
-    :param address: see :meth:`~vmtune.hypervisor.protocol.Driver.recover_postcopy`.
+    :param address: what to connect to instead of the migration's own address; a connection that
+        QEMU still believes in is given up then.
     :raise TooLate: it is not paused; nothing is recorded.
     :raise VmtuneError: the attempt's failure, which is recorded.
     """
@@ -82,7 +84,8 @@ async def recover(
         effect=StepEffect.PENDING,
     )
     try:
-        await source.recover_postcopy(record.vm, destination, address)
+        over = address or direct_address(record.wanted, "").connect
+        await source.recover_postcopy(record.vm, destination, over, gives_up=bool(address))
     except TooLate:
         raise
     except VmtuneError as error:

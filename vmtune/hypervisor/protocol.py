@@ -206,12 +206,14 @@ class Driver(Controls, Protocol):
         :raise CommandRefused: it could not be begun; both sides are as before.
         """
 
-    async def recover_postcopy(self, vm: UUID, destination: Driver, address: str = "") -> None:
+    async def recover_postcopy(
+        self, vm: UUID, destination: Driver, address: str = "", *, gives_up: bool = False
+    ) -> None:
         """Give a migration that is paused in post-copy a new connection to *destination*, no
         matter what started it. Asked on the source. Returns once it goes on.
 
-        :param address: what to connect to, instead of the usual address of the destination; a
-            connection that QEMU has not given up yet is given up then.
+        :param address: what to connect to, instead of the usual address of the destination.
+        :param gives_up: a connection that QEMU has not given up yet is given up.
         :raise TooLate: it is not paused in post-copy.
         :raise CommandRefused: it could not be connected, and stays paused; code
             ``recovery_not_offered`` where no attempt would help.

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
 from tests.support.migrations import SimulatedClock, make_migration
 from vmtune.engine.notes import Hosts, Notes
-from vmtune.engine.recovery import Recovery, RecoverySettings
+from vmtune.engine.recovery import Recovery, RecoverySettings, recover
 from vmtune.errors import CommandRefused, TooLate, VmtuneError
+from vmtune.hypervisor.protocol import Driver
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import Migration, MigrationFields, MigrationState
+from vmtune.model.tunables.tunable import Value
 
 
 class Side:
@@ -22,9 +26,13 @@ class Side:
         self._ends: Iterator[VmtuneError | None] = iter(ends)
         self._last = ends[-1]
         self.asked = 0
+        self.over = "", False
 
-    async def recover_postcopy(self, *_: object) -> None:
+    async def recover_postcopy(
+        self, vm: UUID, destination: object, address: str = "", *, gives_up: bool = False
+    ) -> None:
         self.asked += 1
+        self.over = address, gives_up
         end = next(self._ends, self._last)
         if end is not None:
             raise end
@@ -89,3 +97,21 @@ async def test_attempts_that_fail_are_counted() -> None:
     assert [step.effect for step in kept.steps] == [StepEffect.REFUSED] * 3
     (fields,) = kept.saved
     assert "3 attempts: no route" in fields["problems"][-1].message
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "over"),
+    [
+        ({}, "", ("", False)),
+        ({"migrate_uri": "tcp://10.0.0.2:49300"}, "", ("10.0.0.2", False)),
+        ({"migrate_uri": "tcp://10.0.0.2"}, "10.1.0.2", ("10.1.0.2", True)),
+    ],
+)
+async def test_it_is_connected_where_the_migration_was_unless_told_otherwise(
+    wanted: dict[str, Value], given: str, over: tuple[str, bool]
+) -> None:
+    kept, source = Kept(), Side(None)
+    kept.migration = replace(kept.migration, wanted=wanted)
+    hosts, notes = cast("Hosts", TwoHosts(source)), cast("Notes", kept)
+    await recover(hosts, notes, cast("Driver", source), "requested", given)
+    assert source.over == over

@@ -387,7 +387,9 @@ class LibvirtDriver:
 
         await self._link.change(call)
 
-    async def recover_postcopy(self, vm: UUID, destination: Driver, address: str = "") -> None:
+    async def recover_postcopy(
+        self, vm: UUID, destination: Driver, address: str = "", *, gives_up: bool = False
+    ) -> None:
         """Give a migration that is paused in post-copy a new connection, with libvirt's resume
         flag, and return once QEMU goes on.
 
@@ -396,8 +398,8 @@ class LibvirtDriver:
         """
         destination = _managed(destination)
         status = (await self.migration(vm)).status
-        gives_up = status is QemuStatus.POSTCOPY_ACTIVE and bool(address)
-        if status is not QemuStatus.POSTCOPY_PAUSED and not gives_up:
+        connected = status is QemuStatus.POSTCOPY_ACTIVE and gives_up
+        if status is not QemuStatus.POSTCOPY_PAUSED and not connected:
             raise not_paused(status)
         facts = [await driver.host_facts() for driver in (destination, self)]
         recovery.check_version(facts[0].libvirt, facts[1].libvirt)

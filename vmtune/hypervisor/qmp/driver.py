@@ -284,13 +284,15 @@ class QmpDriver:
         qemu = await self._find(vm)
         await qemu.monitor.execute("migrate-start-postcopy")
 
-    async def recover_postcopy(self, vm: UUID, destination: Driver, address: str = "") -> None:
+    async def recover_postcopy(
+        self, vm: UUID, destination: Driver, address: str = "", *, gives_up: bool = False
+    ) -> None:
         """Give a migration that is paused in post-copy a new connection, and return once the two
         QEMUs have resumed."""
         destination = _direct(destination)
         source, there = await self._find(vm), await destination._find(vm)
         listens_on = address or destination._migration_address
-        await recover(source, there, listens_on, pause=bool(address))
+        await recover(source, there, listens_on, pause=gives_up)
 
     async def vm_state(self, vm: UUID) -> VmState:
         """What the VM is doing."""
