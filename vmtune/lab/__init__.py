@@ -4,7 +4,7 @@ What runs here is real: two libvirtd, QEMU, and a guest that dirties memory.
 Only the machines are namespaces. Needs root.
 """
 
-from vmtune.lab.lab import HostStatus, LabStatus, down, status, up
+from vmtune.lab.lab import HostStatus, LabStatus, down, inside, status, up
 from vmtune.lab.settings import DiskSettings, LabSettings, VmSettings
 from vmtune.lab.vms import LabVm, VmStatus, define_vm, virsh
 
@@ -18,6 +18,7 @@ __all__ = [
     "VmStatus",
     "define_vm",
     "down",
+    "inside",
     "status",
     "up",
     "virsh",

@@ -21,12 +21,21 @@ class HostPlan:
 
     :param which: ``a`` or ``b``, also its folder's name in the lab's.
     :param address: without prefix length.
+    :param migration_address: where migrations arrive; ``address`` but for machines.
+    :param machine: whether it has a root of its own, SSH and TLS.
     """
 
     which: str
     name: str
     address: str
     folder: Path
+    migration_address: str
+    machine: bool = False
+
+    @property
+    def upper(self) -> Path:
+        """What a machine's root has that this machine's has not."""
+        return self.folder / "upper"
 
     @property
     def uri(self) -> str:
@@ -36,6 +45,8 @@ class HostPlan:
     @property
     def peer_uri(self) -> str:
         """For the other host."""
+        if self.machine:
+            return f"qemu+tls://{self.name}/system"
         return f"qemu+tcp://{self.address}/system"
 
     @property
@@ -57,17 +68,21 @@ def plan_hosts(settings: LabSettings) -> tuple[HostPlan, HostPlan]:
     """The two hosts of a lab."""
     a = settings.address_a.split("/")[0]
     b = settings.address_b.split("/")[0]
+    to_a, to_b = a, b
+    if settings.machines:
+        to_a = settings.migration_address_a.split("/")[0]
+        to_b = settings.migration_address_b.split("/")[0]
     return (
-        HostPlan("a", settings.name_a, a, settings.folder / "a"),
-        HostPlan("b", settings.name_b, b, settings.folder / "b"),
+        HostPlan("a", settings.name_a, a, settings.folder / "a", to_a, settings.machines),
+        HostPlan("b", settings.name_b, b, settings.folder / "b", to_b, settings.machines),
     )
 
 
 def libvirtd_conf(host: HostPlan, host_uuid: uuid.UUID) -> str:
     """The daemon's settings. An own UUID is what lets libvirt migrate to it."""
     return f"""\
-listen_tls = 0
-listen_tcp = 1
+listen_tls = {int(host.machine)}
+listen_tcp = {int(not host.machine)}
 listen_addr = "{host.address}"
 auth_tcp = "none"
 auth_unix_ro = "none"
@@ -91,7 +106,7 @@ security_driver = "none"
 cgroup_controllers = []
 namespaces = []
 stdio_handler = "file"
-migration_host = "{host.address}"
+migration_host = "{host.migration_address}"
 shared_filesystems = [ "{lab_folder}" ]
 """
 
@@ -130,7 +145,7 @@ def start_host(host: HostPlan, settings: LabSettings) -> None:
             command,
             doing=f"start libvirtd on {host.name}",
             timeout_s=_START_TIMEOUT_S,
-            env=dict(settings.env),
+            env={**dict(settings.env), "VMTUNE_LAB_MACHINE": "yes" if host.machine else ""},
         )
     except LabError as error:
         errors = [line for line in _tail(host.log) if " error : " in line]

@@ -18,8 +18,11 @@ from vmtune.errors import LabError, Problem
 from vmtune.lab.capabilities import recall, remember
 from vmtune.lab.guest_build import build_guest
 from vmtune.lab.host import HostPlan, plan_hosts, prepare_host, probe_emulator, start_host
+from vmtune.lab.machines import PROGRAMS as MACHINE_PROGRAMS
+from vmtune.lab.machines import has_machines, prepare_machines
 from vmtune.lab.marker import Marker, boot_id, locked, read_marker
 from vmtune.lab.namespaces import (
+    MIGRATION_LINK,
     NETNS_FOLDER,
     add_namespace,
     address_owner,
@@ -90,6 +93,7 @@ def up(settings: LabSettings | None = None) -> LabStatus:
     require_programs(
         *("ip", "unshare", "mount", "umount", "hostname", "sh", "virsh"),
         *("make", "gcc", "ld", settings.daemon, settings.qemu),
+        *(MACHINE_PROGRAMS if settings.machines else ()),
     )
     there = read_marker(settings.folder)
     if there is None:
@@ -143,6 +147,8 @@ def status(settings: LabSettings | None = None) -> LabStatus:
     """
     settings = settings or LabSettings()
     marker = read_marker(settings.folder)
+    # Machines are told by what is there: who asks need not say again how it was brought up.
+    settings = replace(settings, machines=has_machines(settings.folder))
     hosts = tuple(_host_status(host) for host in plan_hosts(settings))
     if marker is None:
         return LabStatus("down", settings.folder, hosts)
@@ -156,6 +162,19 @@ def status(settings: LabSettings | None = None) -> LabStatus:
                 # Starting, hung, or killed a moment ago: there, and no use.
                 whole = False
     return LabStatus("up" if whole else "broken", settings.folder, hosts, tuple(vms))
+
+
+def inside(host: HostStatus) -> list[str]:
+    """The start of a command line that runs a program as on that host: in its network, and
+    on a machine with its root.
+
+    :raise LabError: the host's daemon does not run.
+    """
+    if host.libvirtd_pid is None:
+        raise LabError(f"{host.name} does not run", remedy="run `vmtune lab up`")
+    target = str(host.libvirtd_pid)
+    # By the daemon's root as well: a mount namespace alone starts in the old one.
+    return ["nsenter", "-t", target, "--mount", "--uts", "--net", "--root", "--wd=/", "--"]
 
 
 def _host_status(host: HostPlan) -> HostStatus:
@@ -218,9 +237,14 @@ def _build(settings: LabSettings, marker: Marker, lock: int) -> None:
         marker = marker.with_namespace(host.name, inode)
         marker.write(folder)
     link_namespaces(settings.name_a, settings.address_a, settings.name_b, settings.address_b)
+    if settings.machines:
+        a, b = settings.migration_address_a, settings.migration_address_b
+        link_namespaces(settings.name_a, a, settings.name_b, b, MIGRATION_LINK)
     for host in hosts:
         prepare_host(host, hosts)
         recall(host, settings)
+    if settings.machines:
+        prepare_machines(hosts, folder)
     with ThreadPoolExecutor(3) as pool:
         guest = pool.submit(build_guest, folder / "guest", lock)
         starts = [pool.submit(_start, host, settings) for host in hosts]

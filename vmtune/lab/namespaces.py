@@ -16,6 +16,7 @@ from vmtune.lab.programs import run
 
 NETNS_FOLDER = Path("/run/netns")
 LINK = "veth0"
+MIGRATION_LINK = "veth1"
 _STEP_S = 10.0
 
 
@@ -84,15 +85,15 @@ def unmount(folder: Path, *, below: bool) -> None:
             run(["umount", point], doing=f"unmount {point}", timeout_s=_STEP_S)
 
 
-def link_namespaces(a: str, address_a: str, b: str, address_b: str) -> None:
+def link_namespaces(a: str, address_a: str, b: str, address_b: str, link: str = LINK) -> None:
     """Join two namespaces by a veth pair, one address on each end."""
     run(
-        ["ip", "link", "add", LINK, "netns", a, "type", "veth", "peer", "name", LINK, "netns", b],
+        ["ip", "link", "add", link, "netns", a, "type", "veth", "peer", "name", link, "netns", b],
         doing=f"join {a} and {b}",
         timeout_s=_STEP_S,
     )
     for name, address in ((a, address_a), (b, address_b)):
-        script = f"address add {address} dev {LINK}\nlink set {LINK} up\n"
+        script = f"address add {address} dev {link}\nlink set {link} up\n"
         run(
             ["ip", "-n", name, "-batch", "-"],
             doing=f"give {name} the address {address}",

@@ -28,6 +28,12 @@ _PACKAGES = {
     "ld": "binutils",
     "fio": "fio",
     "setpriv": "util-linux",
+    "nsenter": "util-linux",
+    "pivot_root": "util-linux",
+    "openssl": "openssl",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "sshd": "openssh-server",
 }
 
 

@@ -14,6 +14,7 @@ from vmtune.model.workload import Workload
 from vmtune.units import PAGE_BYTES
 
 MIB = 1 << 20
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 # A socket's path has to fit into sockaddr_un's 108 bytes.
 _SOCKET_LONGEST = 107
 _FOLDER_LONGEST = _SOCKET_LONGEST - len("/a/run/libvirt/libvirt-admin-sock")
@@ -36,6 +37,9 @@ class LabSettings:
         then ignored.
     :param qemu: the emulator of the VMs.
     :param env: additional environment of both daemons, as pairs.
+    :param machines: give each host a root of its own, sshd, and libvirt by TLS instead of TCP.
+    :param migration_address_a: of machines: where the first host's migrations arrive.
+    :param migration_address_b: the second host's, in the same network, apart from ``address_a``'s.
     :raise InvalidInput: naming the field.
     """
 
@@ -48,6 +52,9 @@ class LabSettings:
     libvirt_root: Path | None = None
     qemu: Path = Path("/usr/bin/qemu-system-x86_64")
     env: tuple[tuple[str, str], ...] = ()
+    machines: bool = False
+    migration_address_a: str = "10.98.0.1/24"
+    migration_address_b: str = "10.98.0.2/24"
 
     def __post_init__(self) -> None:
         problems = [*self._name_problems(), *self._address_problems(), *self._path_problems()]
@@ -60,10 +67,12 @@ class LabSettings:
 
         :raise InvalidInput: naming the field.
         """
-        given: dict[str, Any] = {}  # any: a path or a text, by the field
+        given: dict[str, Any] = {}  # any: a path, a text or a switch, by the field
+        if environ.get("VMTUNE_LAB_MACHINES"):
+            given["machines"] = environ["VMTUNE_LAB_MACHINES"].lower() in ("1", "true", "yes", "on")
         for each in fields(cls):
             text = environ.get(f"VMTUNE_LAB_{each.name.upper()}")
-            if text and each.name != "env":
+            if text and each.name not in ("env", "machines"):
                 given[each.name] = Path(text) if "Path" in str(each.type) else text
         return cls(**given)
 
@@ -92,9 +101,26 @@ class LabSettings:
         return problems
 
     def _address_problems(self) -> list[Problem]:
+        problems, managed = self._pair_problems("address_a", "address_b")
+        if self.machines:
+            more, migrated = self._pair_problems("migration_address_a", "migration_address_b")
+            problems += more
+            if managed and migrated and managed.overlaps(migrated):
+                problems.append(
+                    Problem(
+                        "migration_address_a",
+                        "same_network",
+                        f"{migrated} is not apart from address_a's {managed}",
+                        "choose a network of its own for migrations, such as 10.98.0.1/24",
+                    )
+                )
+        return problems
+
+    def _pair_problems(self, first: str, second: str) -> tuple[list[Problem], _Network | None]:
+        """What is wrong with two addresses, and the network that they share."""
         problems = []
         interfaces = []
-        for which in ("address_a", "address_b"):
+        for which in (first, second):
             text = getattr(self, which)
             try:
                 if "/" not in text:
@@ -107,12 +133,14 @@ class LabSettings:
         if len(interfaces) == 2:
             a, b = interfaces
             if a.ip == b.ip:
-                problems.append(Problem("address_b", "same_address", "is the same as address_a"))
+                problems.append(Problem(second, "same_address", f"is the same as {first}"))
             elif a.network != b.network:
                 problems.append(
-                    Problem("address_b", "other_network", f"is not in address_a's {a.network}")
+                    Problem(second, "other_network", f"is not in {first}'s {a.network}")
                 )
-        return problems
+            else:
+                return problems, a.network
+        return problems, None
 
     def _path_problems(self) -> list[Problem]:
         problems = []

@@ -34,6 +34,12 @@ def test_an_unpacked_libvirt_brings_its_own_daemon() -> None:
         ({"address_b": "10.99.0.300/24"}, "address_b"),
         ({"address_b": "10.99.0.1/24"}, "address_b"),
         ({"address_b": "10.98.0.2/24"}, "address_b"),
+        ({"machines": True, "migration_address_a": "10.98.0.1"}, "migration_address_a"),
+        ({"machines": True, "migration_address_b": "10.97.0.2/24"}, "migration_address_b"),
+        (
+            {"machines": True, "address_a": "10.98.1.1/16", "address_b": "10.98.1.2/16"},
+            "migration_address_a",
+        ),
         ({"folder": Path("relative")}, "folder"),
         ({"folder": Path("/" + "x" * 90)}, "folder"),
         ({"folder": Path("/run/with space")}, "folder"),
@@ -46,6 +52,15 @@ def test_lab_refuses(values: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         LabSettings(**values)
     assert [problem.field for problem in refused.value.problems] == [field]
+
+
+def test_without_machines_a_migration_network_is_not_looked_at() -> None:
+    assert not LabSettings(migration_address_a="none").machines
+
+
+@pytest.mark.parametrize(("text", "machines"), [("yes", True), ("1", True), ("no", False)])
+def test_machines_by_the_environment(text: str, machines: bool) -> None:
+    assert LabSettings.from_variables({"VMTUNE_LAB_MACHINES": text}).machines is machines
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ _SETTINGS = {
     "libvirtd": "Libvirt daemon of both hosts.",
     "libvirt_root": "Folder with unpacked libvirt packages to run instead.",
     "qemu": "QEMU binary of the VMs.",
+    "migration_address_a": "Of machines: where the first host's migrations arrive.",
+    "migration_address_b": "Of machines: where the second host's migrations arrive.",
 }
 _PATHS = ("folder", "libvirtd", "libvirt_root", "qemu")
 
@@ -42,7 +44,12 @@ def _lab_options(command: _F) -> _F:
             envvar=variable,
             help=f"{text}  [env: {variable}]",
         )(command)
-    return command
+    return click.option(
+        "--machines/--no-machines",
+        envvar="VMTUNE_LAB_MACHINES",
+        default=None,
+        help="Give each host a root of its own, sshd and TLS.  [env: VMTUNE_LAB_MACHINES]",
+    )(command)
 
 
 def _lab_settings(options: dict[str, Any]) -> LabSettings:  # any: a path or a text each
@@ -52,7 +59,7 @@ def _lab_settings(options: dict[str, Any]) -> LabSettings:  # any: a path or a t
         for name in _SETTINGS
         if (value := options[name]) is not None
     }
-    return LabSettings(**given)
+    return LabSettings(**given, machines=bool(options["machines"]))
 
 
 @click.group()
