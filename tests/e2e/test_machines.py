@@ -5,22 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
-import shutil
 import signal
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.support.live import at_work, wait_for, why_no_lab
+from tests.support.live import at_work, wait_for
+from tests.support.machines import machine_settings, refused, said, why_no_machines
 from vmtune import lab
-from vmtune.errors import LabError
 from vmtune.lab.host import plan_hosts
-from vmtune.lab.machines import PROGRAMS
 from vmtune.lab.namespaces import (
     LINK,
     MIGRATION_LINK,
@@ -28,47 +23,10 @@ from vmtune.lab.namespaces import (
     namespace_inode,
     processes_in,
 )
-from vmtune.lab.programs import require_programs
 from vmtune.model.workload import Workload
 
-STEP_S = 60
-
-
-def _why_none() -> str | None:
-    try:
-        require_programs(*PROGRAMS)
-    except LabError as error:
-        return f"machines: {error}"
-    return why_no_lab()
-
-
-NONE = _why_none()
+NONE = why_no_machines()
 pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")
-
-
-def on(host: lab.HostStatus, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run a command on a machine; it ends by itself."""
-    return subprocess.run(
-        [*lab.inside(host), *command],
-        capture_output=True,
-        text=True,
-        timeout=STEP_S,
-        stdin=subprocess.DEVNULL,
-        check=False,
-        env={**os.environ, "HOME": "/root", "LC_ALL": "C"},
-    )
-
-
-def said(host: lab.HostStatus, *command: str) -> str:
-    done = on(host, *command)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def refused(host: lab.HostStatus, *command: str) -> str:
-    done = on(host, *command)
-    assert done.returncode != 0, done.stdout
-    return done.stderr
 
 
 def received(host: lab.HostStatus) -> dict[str, int]:
@@ -83,26 +41,8 @@ def received(host: lab.HostStatus) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def settings() -> Iterator[lab.LabSettings]:
-    tag = secrets.token_hex(3)
-    net = f"{secrets.randbelow(50) + 180}.{secrets.randbelow(256)}"
-    parent = Path(tempfile.mkdtemp(prefix="vmtune-test-", dir="/run"))
-    made = lab.LabSettings(
-        name_a=f"vt-{tag}-a",
-        name_b=f"vt-{tag}-b",
-        address_a=f"10.{net}.1/24",
-        address_b=f"10.{net}.2/24",
-        migration_address_a=f"172.16.{net.split('.')[1]}.1/24",
-        migration_address_b=f"172.16.{net.split('.')[1]}.2/24",
-        folder=parent / "lab",
-        machines=True,
-    )
-    try:
+    with machine_settings() as made:
         yield made
-    finally:
-        try:
-            lab.down(made)
-        finally:
-            shutil.rmtree(parent, ignore_errors=True)
 
 
 @pytest.fixture

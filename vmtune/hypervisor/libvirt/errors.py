@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
+from vmtune.hypervisor.libvirt.reach import explain, said
 from vmtune.model.migration.record import MIGRATION_CANCELLED
 
 NO_DOMAIN = 42
@@ -54,6 +55,12 @@ def translate(number: int, message: str, alive: bool, uri: str) -> VmtuneError:
 
 def unreachable(uri: str, number: int, message: str) -> HostUnreachable:
     """The error that opening *uri* ended with."""
+    known = explain(uri, message)
+    if known is not None:
+        cause, remedy = known
+        return HostUnreachable(
+            f"no connection to {uri}: {cause} ({said(message)})", field="uri", remedy=remedy
+        )
     if number in _AUTH:
         remedy = "give vmtune's user the credentials, or another way in; it cannot be asked for any"
     elif "+ssh" in uri or "+libssh" in uri:
@@ -62,4 +69,4 @@ def unreachable(uri: str, number: int, message: str) -> HostUnreachable:
         remedy = "check the name, that libvirtd listens there, and the way to it"
     else:
         remedy = "start libvirtd or virtqemud on this machine, and let vmtune's user use its socket"
-    return HostUnreachable(f"no connection to {uri}: {message}", field="uri", remedy=remedy)
+    return HostUnreachable(f"no connection to {uri}: {said(message)}", field="uri", remedy=remedy)

@@ -1,0 +1,215 @@
+"""vmtune and hosts that it reaches over SSH and TLS: migrations, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support.live import Live, wait_for
+from tests.support.machines import live_machines, said, why_no_machines
+from vmtune.client.connection.errors import Refused
+from vmtune.model.workload import Workload
+
+NONE = why_no_machines()
+pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")
+CALM = Workload(region_bytes=32 << 20, dirty_mb_per_s=5)
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[Live]:
+    with live_machines() as made:
+        yield made
+
+
+@contextmanager
+def hosts(live: Live, transport: str) -> Iterator[None]:
+    """Both machines, as the service knows them by one transport."""
+    for name, host in zip("ab", live.status.hosts, strict=True):
+        uri = f"qemu+{transport}://{host.name}/system"
+        live.client.post("/hosts", {"name": name, "uri": uri})
+    try:
+        yield
+    finally:
+        for name in "ab":
+            live.client.delete(f"/hosts/{name}")
+
+
+@pytest.mark.parametrize("transport", ["ssh", "tls"])
+def test_a_vm_is_tuned_and_migrates_there_and_back(live: Live, transport: str) -> None:
+    profile = f"by-{transport}"
+    # Slow enough to be looked at while it runs.
+    paced = {"max_bandwidth_bytes_per_s": 16 << 20, "downtime_limit_ms": 500}
+    live.profile(profile, multifd=True, multifd_channels=3, **paced)
+    with hosts(live, transport), live.vm(workload=CALM) as vm:
+        plan = live.client.post(
+            f"/vms/{vm.uuid}/plan", {"profile": profile, "destination": "b"}
+        )  # fmt: skip
+        assert plan["blockers"] == []
+        applied = live.client.post(f"/vms/{vm.uuid}/applications", {"profile": profile})
+        assert applied["state"] == "applied"
+        for to in "ba":
+            record = live.ended(live.migrate(vm, to, profile=profile))
+            assert record["state"] == "completed", record["failure"]
+            proven = {each["tunable"]: each["status"] for each in record["outcomes"]}
+            assert proven["multifd_channels"] == "effective", record["outcomes"]
+            assert live.states(vm) == {to: "running"}
+        live.client.post(f"/applications/{applied['id']}/revert", {})
+
+
+@pytest.mark.parametrize("transport", ["ssh", "tls"])
+def test_a_migration_by_virsh_is_observed(live: Live, transport: str) -> None:
+    a, b = live.status.hosts
+    flags = ("--live", "--p2p", "--persistent", "--undefinesource")
+    with hosts(live, transport), live.vm(workload=CALM) as vm:
+        live.client.get("/vms")
+        there = f"qemu+{transport}://{b.name}/system"
+        said(a, "virsh", "-c", "qemu:///system", "migrate", *flags, vm.name, there)
+
+        def seen() -> bool:
+            found = live.client.get(f"/migrations?vm={vm.uuid}")["items"]
+            return [each["state"] for each in found] == ["completed"]
+
+        wait_for(seen, "the observed migration to end")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Something wrong on the way to host b.
+
+    :param of: which host it is wrong on.
+    :param uri: with ``{b}`` for the name of host b.
+    :param breaks: shell commands that break it, and ``mends`` those that put it right.
+    """
+
+    uri: str
+    of: str
+    breaks: str
+    mends: str
+    cause: str
+    remedy: str
+
+
+SSH, TLS = "qemu+ssh://root@{b}/system", "qemu+tls://{b}/system"
+MAKE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -batch"
+PKI = "/etc/pki/libvirt"
+RELOAD = "virt-admin -c libvirtd:///system server-update-tls libvirtd"
+BROKEN = {
+    "unknown host key": Broken(
+        SSH, "a",
+        "mv /root/.ssh/known_hosts /root/kept", "mv /root/kept /root/.ssh/known_hosts",
+        "SSH does not know the host key of {b}", "ssh root@{b} true",
+    ),
+    "changed host key": Broken(
+        SSH, "a",
+        "cd /root/.ssh; cp known_hosts /root/kept;"
+        " ssh-keygen -q -t ed25519 -N '' -f /root/forged;"
+        " echo {b} $(cut -d' ' -f1,2 /root/forged.pub) > known_hosts",
+        "mv /root/kept /root/.ssh/known_hosts; rm /root/forged*",
+        "the SSH host key of {b} is not the one that is known", "ssh-keygen -R {b}",
+    ),
+    "refused key": Broken(
+        SSH, "b",
+        "mv /root/.ssh/authorized_keys /root/kept", "mv /root/kept /root/.ssh/authorized_keys",
+        "{b} does not accept the SSH key of vmtune's user", "ssh-copy-id root@{b}",
+    ),
+    "no sshd": Broken(
+        SSH, "b",
+        "kill $(cat /run/sshd.pid); while [ -e /run/sshd.pid ]; do sleep 0.1; done",
+        "/usr/sbin/sshd",
+        "nothing takes connections at port 22 of {b}", "systemctl start ssh",
+    ),
+    "no helper": Broken(
+        SSH, "b",
+        "mv /usr/bin/virt-ssh-helper /usr/bin/kept; ln -s /nonexistent /usr/local/bin/nc",
+        "mv /usr/bin/kept /usr/bin/virt-ssh-helper; rm /usr/local/bin/nc",
+        "{b} has neither virt-ssh-helper nor nc", "libvirt-daemon-common",
+    ),
+    "no daemon": Broken(
+        SSH, "b",
+        "mv /run/libvirt/libvirt-sock /run/libvirt/kept",
+        "mv /run/libvirt/kept /run/libvirt/libvirt-sock",
+        "libvirt's daemon does not run on {b}", "systemctl start libvirtd.socket",
+    ),
+    "unknown name": Broken(
+        "qemu+ssh://root@unknown.invalid/system", "a", "true", "true",
+        "the name unknown.invalid is not known here", "getent hosts unknown.invalid",
+    ),
+    "unknown name by TLS": Broken(
+        "qemu+tls://unknown.invalid/system", "a", "true", "true",
+        "the name unknown.invalid is not known here", "/etc/hosts",
+    ),
+    "no route": Broken(
+        "qemu+tls://192.0.2.1/system", "a", "true", "true",
+        "192.0.2.1 does not answer on the network", "ping 192.0.2.1",
+    ),
+    "no TLS port": Broken(
+        "qemu+tls://{b}:16515/system", "a", "true", "true",
+        "nothing takes connections at port 16515 of {b}", "virtproxyd-tls.socket",
+    ),
+    "no TCP port": Broken(
+        "qemu+tcp://{b}/system", "a", "true", "true",
+        "nothing takes connections at port 16509 of {b}", "use SSH or TLS",
+    ),
+    "other name": Broken(
+        "qemu+tls://alias/system", "a",
+        "cp /etc/hosts /root/kept; echo $(getent hosts {b} | cut -d' ' -f1) alias >> /etc/hosts",
+        "cat /root/kept > /etc/hosts",
+        "the certificate of alias is not one for alias", "-verify_hostname alias",
+    ),
+    "other CA": Broken(
+        TLS, "b",
+        "cd /root; mkdir own; cp /etc/pki/CA/cacert.pem"
+        f" {PKI}/servercert.pem {PKI}/private/serverkey.pem own;"
+        f" {MAKE} -subj /CN=other -keyout ca.key -out /etc/pki/CA/cacert.pem;"
+        f" {MAKE} -subj /CN=$(hostname) -CA /etc/pki/CA/cacert.pem -CAkey ca.key"
+        " -addext subjectAltName=DNS:$(hostname) -addext basicConstraints=critical,CA:FALSE"
+        f" -keyout {PKI}/private/serverkey.pem -out {PKI}/servercert.pem; {RELOAD}",
+        f"cd /root/own; cp cacert.pem /etc/pki/CA; cp servercert.pem {PKI};"
+        f" cp serverkey.pem {PKI}/private; {RELOAD}",
+        "the certificate of {b} is not one for {b}", "openssl s_client -connect {b}:16514",
+    ),
+    "client of another CA": Broken(
+        TLS, "a",
+        f"cd {PKI}; cp clientcert.pem private/clientkey.pem /root;"
+        f" {MAKE} -subj /CN=other -addext basicConstraints=critical,CA:FALSE"
+        " -keyout private/clientkey.pem -out clientcert.pem",
+        f"cp /root/clientcert.pem {PKI}; cp /root/clientkey.pem {PKI}/private",
+        "the client certificate of the service's machine is not valid", "CA of {b}",
+    ),
+    "no client certificate": Broken(
+        TLS, "a",
+        f"mv {PKI}/clientcert.pem /root", f"mv /root/clientcert.pem {PKI}",
+        "{b} does not accept the client certificate", "CA of {b}",
+    ),
+    "no CA": Broken(
+        TLS, "a",
+        "mv /etc/pki/CA/cacert.pem /root", "mv /root/cacert.pem /etc/pki/CA",
+        "no client certificate for libvirt", "/etc/pki/CA/cacert.pem",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_is_wrong_is_named_with_what_mends_it(live: Live, what: str) -> None:
+    broken = BROKEN[what]
+    b = live.host("b").name
+    where = live.host(broken.of)
+    body = {"name": "b", "uri": broken.uri.format(b=b)}
+    said(where, "sh", "-ec", broken.breaks.replace("{b}", b))
+    try:
+        begun = time.monotonic()
+        with pytest.raises(Refused) as refusal:
+            live.client.post("/hosts", body)
+        assert time.monotonic() - begun < 30
+    finally:
+        said(where, "sh", "-ec", broken.mends)
+    (problem,) = refusal.value.problems
+    assert problem.code == "host_unreachable"
+    assert broken.cause.format(b=b) in problem.message
+    assert broken.remedy.format(b=b) in problem.remedy
+    assert "\n" not in problem.message
+    assert live.client.get("/hosts")["items"] == []

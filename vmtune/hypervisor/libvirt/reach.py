@@ -1,0 +1,197 @@
+"""Why a host cannot be reached, told from the words of libvirt, ssh and GnuTLS, and what mends it.
+
+libvirt's error numbers do not tell the causes apart: with ``qemu+ssh`` each is a system error
+whose text is what ssh wrote. The texts were seen with libvirt 11.3 and OpenSSH 9.2 in the lab,
+where they are provoked again by the tests; the rows whose text was only read in libvirt's sources
+say so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+PORTS = {"ssh": 22, "libssh": 22, "libssh2": 22, "tls": 16514, "tcp": 16509}
+"""Where each transport connects to unless the URI says so (src/remote/remote_driver.c)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a host is not reached.
+
+    :param says: a pattern of the text in which it shows.
+    :param cause: what is wrong, with the place of the host as ``{server}``, ``{port}``.
+    :param remedy: what to do; also ``{login}`` and ``{identity}`` for ssh, ``{verify}`` for TLS.
+    """
+
+    says: str
+    cause: str
+    remedy: str
+
+
+CAUSES = (
+    Cause(
+        "REMOTE HOST IDENTIFICATION HAS CHANGED|host key has changed",
+        "the SSH host key of {server} is not the one that is known",
+        "ask whether {server} was installed anew; if so, run `ssh-keygen -R {server}` and "
+        "`ssh {login} true` as vmtune's user",
+    ),
+    Cause(
+        "Host key verification failed|Can't verify the session host key|Host key not found",
+        "SSH does not know the host key of {server}",
+        "run `ssh {login} true` as vmtune's user once, and compare the key with that of "
+        "`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on {server}",
+    ),
+    Cause(
+        r"Permission denied \(|Access denied: |no more authentication methods",
+        "{server} does not accept the SSH key of vmtune's user",
+        "run `ssh-copy-id {identity}{login}` as vmtune's user; `ssh {login} true` has to work "
+        "without a question",
+    ),
+    Cause(
+        "Could not resolve hostname|[Uu]nable to resolve address|Name or service not known|"
+        "Temporary failure in name resolution",
+        "the name {server} is not known here",
+        "add {server} to DNS or to /etc/hosts of the service's machine: "
+        "`getent hosts {server}` has to print its address",
+    ),
+    Cause(
+        "cannot connect to '[^']*libvirt[^']*'.*(Connection refused|No such file)",
+        "libvirt's daemon does not run on {server}",
+        "run `systemctl start libvirtd.socket` on {server}, or `virtqemud.socket` where libvirt "
+        "has one daemon for each driver",
+    ),
+    Cause(
+        "libvirt-sock.*Permission denied|no polkit agent|no agent is available|"
+        "access denied by policy",
+        "the user of {login} may not use libvirt on {server}",
+        "run `usermod --append --groups libvirt USER` for that user on {server}, or add a polkit "
+        "rule for org.libvirt.unix.manage",
+    ),
+    Cause(
+        r"(virt-ssh-helper|nc|netcat): (command )?not found",
+        "{server} has neither virt-ssh-helper nor nc, by which libvirt is reached over SSH",
+        "install libvirt's daemon package on {server} (Debian: libvirt-daemon-common)",
+    ),
+    Cause(
+        "Connection refused|Connection reset by peer during",
+        "nothing takes connections at port {port} of {server}",
+        "{listen}",
+    ),
+    Cause(
+        "No route to host|Network is unreachable|Connection timed out|Operation timed out",
+        "{server} does not answer on the network",
+        "check that {server} is up and the route to it: `ping {server}`",
+    ),
+    Cause(
+        "Our own certificate",
+        "the client certificate of the service's machine is not valid",
+        "have the CA of {server} sign /etc/pki/libvirt/clientcert.pem; its CA belongs into "
+        "/etc/pki/CA/cacert.pem",
+    ),
+    Cause(
+        "Failed to verify peer's certificate|certificate.*(expired|revoked|issuer|hostname)",
+        "the certificate of {server} is not one for {server} that our CA has signed and that is "
+        "valid today",
+        "{verify} shows which; /etc/pki/libvirt/servercert.pem on {server} is what it presents",
+    ),
+    Cause(
+        # Seen where the server refuses the client's certificate, and hangs up.
+        "Unable to read TLS confirmation|Failed to verify client's certificate|"
+        "server verification \\(of our certificate or IP address\\) failed",
+        "{server} does not accept the client certificate of the service's machine",
+        "have the CA of {server} sign /etc/pki/libvirt/clientcert.pem; check its date, and "
+        "tls_allowed_dn_list in libvirtd.conf on {server}",
+    ),
+    Cause(
+        "Cannot read (CA|client) certificate|(cacert|clientcert|clientkey).pem",
+        "the service's machine has no client certificate for libvirt",
+        "put the CA's certificate to /etc/pki/CA/cacert.pem, and a certificate with its key to "
+        "/etc/pki/libvirt/clientcert.pem and /etc/pki/libvirt/private/clientkey.pem",
+    ),
+    Cause(
+        "SASL|authentication failed: Failed to|no mechanism available",
+        "{server} wants a name and a password, which vmtune cannot be asked for",
+        "write them to /etc/libvirt/auth.conf of the service's machine, or use SSH or TLS",
+    ),
+)
+"""In this order; the first whose text is there counts."""
+
+_LISTEN = {
+    "ssh": "run `systemctl start ssh` (or `sshd`) on {server}, and open port {port} in its "
+    "firewall",
+    "tls": "run `systemctl start libvirtd-tls.socket` (or `virtproxyd-tls.socket`) on {server}, "
+    "and open port {port} in its firewall",
+    "tcp": "run `systemctl start libvirtd-tcp.socket` (or `virtproxyd-tcp.socket`) on {server}, "
+    "or use SSH or TLS, which are encrypted",
+}
+_LONGEST = 300
+_BANNER = re.compile(r"@{2,}|(?<=\s)@(?=\s)")
+_NOISE = re.compile(r"^(Cannot recv data: |End of file while reading data: |internal error: )")
+_TAIL = re.compile(r": (Connection reset by peer|Input/output error)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """The parts of a URI that names another machine.
+
+    :param transport: ``ssh``, ``tls``, ``tcp``, ``libssh`` or ``libssh2``.
+    :param login: as ssh takes it.
+    """
+
+    transport: str
+    server: str
+    port: int
+    login: str
+    keyfile: str = ""
+
+    @classmethod
+    def of(cls, uri: str) -> Remote | None:
+        """That of *uri*; None where libvirt is on this machine."""
+        split = urlsplit(uri)
+        if not split.hostname:
+            return None
+        transport = split.scheme.partition("+")[2] or "tls"
+        login = f"{split.username}@{split.hostname}" if split.username else split.hostname
+        port = split.port or PORTS.get(transport, 0)
+        keyfile = parse_qs(split.query).get("keyfile", [""])[0]
+        return cls(transport, split.hostname, port, login, keyfile)
+
+
+def explain(uri: str, message: str) -> tuple[str, str] | None:
+    """The cause and its remedy, as far as *message* is known.
+
+    :param message: libvirt's.
+    :return: None for texts that no row has, and for libvirt on this machine.
+    """
+    remote = Remote.of(uri)
+    if remote is None:
+        return None
+    for row in CAUSES:
+        if re.search(row.says, message, re.DOTALL):
+            words = _words(remote)
+            words["listen"] = _LISTEN.get(words["kind"], _LISTEN["ssh"]).format_map(words)
+            return row.cause.format_map(words), row.remedy.format_map(words)
+    return None
+
+
+def _words(remote: Remote) -> dict[str, str]:
+    verify = (
+        f"`openssl s_client -connect {remote.server}:{remote.port} "
+        f"-CAfile /etc/pki/CA/cacert.pem -verify_hostname {remote.server}`"
+    )
+    return {
+        "server": remote.server,
+        "port": str(remote.port),
+        "login": remote.login,
+        "identity": f"-i {remote.keyfile} " if remote.keyfile else "",
+        "kind": "ssh" if "ssh" in remote.transport else remote.transport,
+        "verify": verify,
+    }
+
+
+def said(message: str) -> str:
+    """libvirt's *message* in one line, without what wraps each failure of ssh alike."""
+    text = " ".join(_BANNER.sub(" ", message).split())
+    return _TAIL.sub("", _NOISE.sub("", text))[:_LONGEST]
