@@ -35,7 +35,7 @@ from vmtune.model.workload import Workload
 COUNT = 100
 SEED = 20261123
 _BEAT_MS = 5
-_LONGEST_S = 40
+LONGEST_S = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def drawn(seed: int, number: int) -> Drawn:
             values=values,
             warmup_s=3,
             cooldown_s=1,
-            max_seconds=_LONGEST_S,
+            max_seconds=LONGEST_S,
             max_iterations=10_000,
         ),
     )
@@ -147,8 +147,10 @@ def collect(results: Path, count: int, seed: int) -> list[dict[str, Any]]:  # an
     results.parent.mkdir(parents=True, exist_ok=True)
     have: dict[int, dict[str, Any]] = {}
     if results.exists():
-        stored = (json.loads(line) for line in results.read_text().splitlines())
-        have = {one["number"]: one for one in stored}
+        whole, _, torn = results.read_text().rpartition("\n")
+        if torn:  # it was stopped while it wrote
+            results.write_text(whole + "\n" if whole else "")
+        have = {one["number"]: one for one in map(json.loads, whole.splitlines())}
     with folder() as at:
         for number in range(count):
             if number in have:

@@ -1,0 +1,218 @@
+"""How far forecasts made before a migration are from what happened, beside what users had.
+
+Each migration of tests.perf.dataset is forecast from the probe that was made before it, with the
+throughput and the errors that the migrations of all other workloads tell: leave-workload-out.
+Beside it, of the same migrations: what remains divided by the throughput, as soon as QEMU says one,
+for the total time, and QEMU's last expected-downtime for the silence.
+
+Without a folder of RESULTS it does COUNT migrations itself, some 45 s each, of workloads drawn by
+SEED=, another one each time if it is not given; FULL=1 does 2,000.
+
+    python -m tests.perf.forecast [RESULTS [COUNT]]
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.perf.dataset import LONGEST_S, SEED, collect
+from tests.perf.report import Check, environment, finish
+from tests.perf.support import folder
+from vmtune.forecast.conditions import conditions_of
+from vmtune.forecast.errors import USUAL, Errors
+from vmtune.forecast.learnt import Case, learnt
+from vmtune.forecast.path import expect_throughput, limit_on_wire, sent_by
+from vmtune.forecast.probe import DirtyProbe
+from vmtune.forecast.prospect import Prospect, expect
+from vmtune.forecast.ranges import Range
+from vmtune.model.host.dirty_rates import DirtyPoint
+from vmtune.model.migration.record import Totals
+
+COUNT = 26
+FULL_COUNT = 2000
+_RECORDS = 20
+_AS_COMPUTED = Errors(Range.exactly(1), Range.exactly(1), Range.exactly(1), USUAL.still_ms)
+_Migration = dict[str, Any]  # any: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One migration and its forecast, without the errors.
+
+    :param totals: None where it did not end in time.
+    """
+
+    migration: _Migration
+    computed: Prospect
+    totals: Totals | None
+
+    @property
+    def says_that_it_ends(self) -> bool:
+        """Likely, and within the time that was given."""
+        total = self.computed.total_ms
+        return total is not None and total.likely < LONGEST_S * 1000
+
+    @property
+    def ended(self) -> bool:
+        """It ended, and a time was forecast."""
+        return self.totals is not None and self.computed.total_ms is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What is forecast.
+
+    :param of: what is computed, and :param happened: what QEMU reported.
+    :param others: what users had instead; None where QEMU said nothing.
+    """
+
+    name: str
+    of: Callable[[Prospect], Range | None]
+    happened: Callable[[Totals], float]
+    prior: Range
+    others: Callable[[_Migration], float | None] = lambda _: None
+
+    def case(self, held: Held) -> Case:
+        """Of one that ended."""
+        computed = self.of(held.computed)
+        assert computed is not None and held.totals is not None
+        return computed, self.happened(held.totals)
+
+
+def by_throughput(migration: _Migration) -> float | None:
+    """The total time in ms by the first throughput that QEMU said."""
+    for one in migration["samples"]:
+        pace = one["throughput_bytes_per_s"]
+        if pace:
+            return float(one["at_ms"] + one["remaining_bytes"] / pace * 1000)
+    return None
+
+
+def last_expected(migration: _Migration) -> float | None:
+    """QEMU's last expected-downtime in ms."""
+    said = [s["expected_downtime_ms"] for s in migration["samples"] if s["status"] == "active"]
+    return float(said[-1]) if said and said[-1] is not None else None
+
+
+FIGURES = (
+    Figure("total time", lambda p: p.total_ms, lambda t: t.total_time_ms, USUAL.total,
+           by_throughput),
+    Figure("bytes", lambda p: p.sent_bytes, lambda t: t.transferred_bytes, USUAL.sent),
+    Figure("silence", lambda p: p.silence_ms, lambda t: t.downtime_ms, USUAL.silence,
+           last_expected),
+)  # fmt: skip
+
+
+def forecast(one: _Migration, others: Sequence[_Migration], chance: random.Random) -> Held:
+    """The forecast of *one* as if *others* were on record."""
+    stored, values = one["probe"], one["values"]
+    points = tuple(DirtyPoint(**point) for point in stored["points"])
+    at = datetime.fromisoformat(stored["measured_at"])
+    probe = DirtyProbe(points, stored["memory_bytes"], stored["used_bytes"], at, stored["took_ms"])
+    ended = [o for o in others if o["totals"] and o["workload"] != one["workload"]]
+    recorded = chance.sample(ended, min(_RECORDS, len(ended)))
+    past = [sent for o in recorded if (sent := sent_by(Totals(**o["totals"]), o["values"]))]
+    throughput = expect_throughput(past, limit_on_wire(values))
+    assert throughput is not None, "every migration of the dataset has a bandwidth limit"
+    computed = expect(probe, throughput, conditions_of(values), errors=_AS_COMPUTED)
+    return Held(one, computed, Totals(**one["totals"]) if one["totals"] else None)
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Of some values, at least one."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How a figure came out.
+
+    :param errors: relative, of each migration; *off*: in its unit; *others*: of what users had.
+    :param within: the share within the bounds.
+    :param width: the median of upper by lower bound.
+    """
+
+    errors: list[float]
+    off: list[float]
+    others: list[float]
+    within: float
+    width: float
+
+
+def hold(figure: Figure, every: Sequence[Held]) -> Told:
+    """A figure's forecasts against what happened, each with what the other workloads tell."""
+    errors, off, others, within, widths = [], [], [], [], []
+    for held in every:
+        computed, happened = figure.case(held)
+        rest = [
+            figure.case(o) for o in every if o.migration["workload"] != held.migration["workload"]
+        ]
+        told = computed.scaled(learnt((), rest, figure.prior))
+        truth = max(1.0, happened)
+        errors.append(abs(told.likely / truth - 1))
+        off.append(abs(told.likely - truth))
+        within.append(told.holds(truth))
+        widths.append(told.high / max(1.0, told.low))
+        instead = figure.others(held.migration)
+        if instead is not None:
+            others.append(abs(instead / truth - 1))
+    return Told(errors, off, others, statistics.fmean(within), statistics.median(widths))
+
+
+def main() -> None:
+    """Collect what is not there, forecast and report."""
+    where = environment()
+    given = os.environ.get("SEED")
+    seed = int(given) if given else random.SystemRandom().randrange(1 << 31)
+    count = FULL_COUNT if os.environ.get("FULL") == "1" else COUNT
+    with ExitStack() as stack:
+        if len(sys.argv) > 1:
+            results, seed = Path(sys.argv[1]), int(given) if given else SEED
+            count = int(sys.argv[2]) if len(sys.argv) > 2 else count
+        else:
+            results = stack.enter_context(folder())
+        print(f"SEED={seed}", flush=True)
+        collected = collect(results / "migrations.jsonl", count, seed)
+    migrations = [one for one in collected if one.get("probe")]
+    every = [
+        forecast(one, [o for o in migrations if o is not one], random.Random(seed + one["number"]))
+        for one in migrations
+    ]
+    ended = [held for held in every if held.ended]
+    right = statistics.fmean(held.says_that_it_ends == (held.totals is not None) for held in every)
+    print(f"{len(every)} migrations, of which {len(ended)} ended and were given a time")
+    print("             median error   90 % within  what users had  within bounds  high by low")
+    told = {figure.name: hold(figure, ended) for figure in FIGURES}
+    for name, one in told.items():
+        middle, most = quantile(one.errors, 0.5), quantile(one.errors, 0.9)
+        beside = ", ".join(f"{quantile(one.others, s):.0%}" for s in (0.5, 0.9) if one.others)
+        print(f"{name:12} {middle:>12.0%} {most:>13.0%} {beside:>15} {one.within:>14.0%}"
+              f"{one.width:>13.1f}")  # fmt: skip
+    print(f"silence: median {quantile(told['silence'].off, 0.5):.0f} ms off")
+    total, silence = told["total time"], told["silence"]
+    checks = [
+        Check("total time, 90 % within", quantile(total.errors, 0.9) * 100, "%", 12, "max"),
+        Check("silence, median error", quantile(silence.errors, 0.5) * 100, "%", 25, "max"),
+        Check("silence, 90 % within", quantile(silence.off, 0.9), "ms", 100, "max"),
+        Check("will it end, right", right * 100, "%", 95, "min"),
+    ]  # fmt: skip
+    for name, one in told.items():
+        checks.append(Check(f"{name}, within the 90 % bounds", one.within * 100, "%", 87, "min"))
+        checks.append(Check(f"{name}, at most so many", one.within * 100, "%", 93, "max"))
+    took = max(one["probe"]["took_ms"] for one in migrations) / 1000
+    checks.append(Check("probe, longest", took, "s", 60, "max"))
+    raw = {name: {"errors": t.errors, "others": t.others} for name, t in told.items()}
+    finish("forecast", checks, raw | {"seed": seed}, where)
+
+
+if __name__ == "__main__":
+    main()
