@@ -30,6 +30,18 @@ export const revertApplication = (application: string) =>
     }),
   );
 
+/** Measures the VM for some 17 s where that was not done lately. */
+export const forecastVm = (
+  vm: string,
+  what: Asked<Schemas["MigrationForecastCreate"], "destination">,
+) =>
+  body(
+    client.POST("/api/v1/vms/{vm}/forecasts", {
+      params: { path: { vm } },
+      body: what as Schemas["MigrationForecastCreate"],
+    }),
+  );
+
 export const startMigration = (what: Asked<Schemas["MigrationCreate"], "vm" | "destination">) =>
   body(client.POST("/api/v1/migrations", { body: what as Schemas["MigrationCreate"] }));
 

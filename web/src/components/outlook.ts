@@ -21,7 +21,8 @@ export function expected(progress: Progress): string | null {
   return `about ${about(left)} left${between}`;
 }
 
-function helps(needs: Outlook["needs"]): string {
+/** What would let it end, to be put after that it will not. */
+export function helps(needs: Outlook["needs"]): string {
   if (needs === null) return "";
   const ways = [
     ...(needs.downtime_limit_ms === null
@@ -39,7 +40,7 @@ function helps(needs: Outlook["needs"]): string {
 }
 
 /** A time to about two figures. */
-function about(ms: number): string {
+export function about(ms: number): string {
   const seconds = ms / 1000;
   if (seconds < 1) return `${Math.max(10, Math.round(ms / 10) * 10)} ms`;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;

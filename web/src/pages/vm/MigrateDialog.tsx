@@ -6,6 +6,7 @@ import { startMigration } from "../../api/actions";
 import { hosts } from "../../api/queries";
 import { rowsOf } from "../../components/ListTable";
 import { ProfileChoice } from "../../components/ProfileChoice";
+import { MigrationForecast } from "./MigrationForecast";
 import { PlanDialog, usePlan } from "./PlanDialog";
 import { Virsh } from "./Virsh";
 
@@ -81,6 +82,13 @@ export function MigrateDialog({
         </>
       }
     >
+      {destination !== "" && (
+        <MigrationForecast
+          key={`${destination} ${profile}`}
+          vm={vm}
+          {...{ destination, profile }}
+        />
+      )}
       {plan.data?.virsh && <Virsh virsh={plan.data.virsh} />}
     </PlanDialog>
   );
