@@ -16,10 +16,10 @@ MKDOCS := said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: packages $(READY) $(WEB_BUILT)  ## migrate a VM between two libvirt hosts, tuned and not (KEEP=1 stays up)
 	@$(BIN)/vmtune demo $(if $(KEEP),--keep)
@@ -94,6 +94,9 @@ otava: $(READY)  ## an environment with Apache Otava in .cache/otava, for stats_
 
 fault: packages-for-tests $(READY)  ## faults at random moments of migrations (hours); TRIES=20 FAULT="--fault link"
 	@$(BIN)/python -m tests.fault --tries $(or $(TRIES),20) $(FAULT)
+
+test-transports: packages-for-tests $(READY)  ## SSH, TLS, TCP with SASL, libssh and polkit between lab machines (as root; takes minutes)
+	@$(BIN)/pytest tests/transports $(PYTEST_ARGS)
 
 fuzz: packages $(READY)  ## fuzz the HTTP API for MINUTES=20
 	@$(BIN)/python -m tests.fuzz.api $(MINUTES)

@@ -3,7 +3,7 @@
 #
 #   bootstrap.sh           what running needs: QEMU, libvirt, a compiler
 #   bootstrap.sh --tests   also what the tests need: PostgreSQL's programs, fio,
-#                          QEMU's guest agent, sshd, the firmware OVMF, the browser
+#                          QEMU's guest agent, sshd, polkit, SASL, OVMF, the browser
 #                          Chromium (about 115 MB to download) and, on Debian 12,
 #                          the suite's own QEMU 7.2 and libvirt 9, unpacked below
 #                          .cache/ beside the installed ones
@@ -32,7 +32,7 @@ virtual_packages='qemu-system-x86 libvirt-daemon-system libvirt-clients libvirt-
 plain_packages='gcc libc6-dev make pkg-config python3 python3-dev python3-venv
     iproute2 util-linux ca-certificates curl'
 [ $tests = no ] || plain_packages="$plain_packages postgresql chromium fio ovmf
-    qemu-guest-agent openssh-server openssl"
+    qemu-guest-agent openssh-server openssl dbus-daemon polkitd sasl2-bin"
 # The oldest versions that vmtune's own guest, lab and tests are run with.
 qemu_floor='1:10.0'
 libvirt_floor='11.0'
@@ -68,6 +68,12 @@ missing_programs() {
     fi
     if [ $tests = yes ] && [ ! -x /usr/sbin/sshd ]; then
         printf ' sshd (OpenSSH server)'
+    fi
+    if [ $tests = yes ] && [ ! -x /usr/sbin/saslpasswd2 ]; then
+        printf ' saslpasswd2 (Cyrus SASL)'
+    fi
+    if [ $tests = yes ] && [ ! -x /usr/lib/polkit-1/polkitd ]; then
+        printf ' polkitd (polkit)'
     fi
     if [ $tests = yes ] && [ ! -e /usr/share/OVMF/OVMF_CODE_4M.fd ]; then
         printf ' OVMF_CODE_4M.fd (OVMF)'

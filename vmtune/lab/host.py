@@ -19,7 +19,7 @@ _START_TIMEOUT_S = 60.0
 class HostPlan:
     """What is fixed about a host once the settings are.
 
-    :param which: ``a`` or ``b``, also its folder's name in the lab's.
+    :param which: ``a``, ``b`` or ``c``, also its folder's name in the lab's.
     :param address: without prefix length.
     :param migration_address: where migrations arrive; ``address`` but for machines.
     :param machine: whether it has a root of its own, SSH and TLS.
@@ -64,32 +64,41 @@ class HostPlan:
         return pid if pid in processes_in(namespace_inode(self.name)) else None
 
 
-def plan_hosts(settings: LabSettings) -> tuple[HostPlan, HostPlan]:
-    """The two hosts of a lab."""
-    a = settings.address_a.split("/")[0]
-    b = settings.address_b.split("/")[0]
-    to_a, to_b = a, b
-    if settings.machines:
-        to_a = settings.migration_address_a.split("/")[0]
-        to_b = settings.migration_address_b.split("/")[0]
-    return (
-        HostPlan("a", settings.name_a, a, settings.folder / "a", to_a, settings.machines),
-        HostPlan("b", settings.name_b, b, settings.folder / "b", to_b, settings.machines),
+def plan_hosts(settings: LabSettings) -> tuple[HostPlan, ...]:
+    """The hosts of a lab, two or three."""
+    addresses = settings.each("address")
+    arrivals = settings.each("migration_address") if settings.machines else addresses
+    return tuple(
+        HostPlan(
+            which,
+            name,
+            address.split("/")[0],
+            settings.folder / which,
+            arrival.split("/")[0],
+            settings.machines,
+        )
+        for which, name, address, arrival in zip(
+            "abc"[: settings.hosts], settings.each("name"), addresses, arrivals, strict=True
+        )
     )
 
 
 def libvirtd_conf(host: HostPlan, host_uuid: uuid.UUID) -> str:
-    """The daemon's settings. An own UUID is what lets libvirt migrate to it."""
+    """The daemon's settings. An own UUID is what lets libvirt migrate to it.
+
+    A machine's local users are let in by polkit, as Debian has it, and those who come by TCP
+    by SASL.
+    """
     return f"""\
 listen_tls = {int(host.machine)}
-listen_tcp = {int(not host.machine)}
+listen_tcp = 1
 listen_addr = "{host.address}"
-auth_tcp = "none"
+auth_tcp = "{"sasl" if host.machine else "none"}"
 auth_unix_ro = "none"
-auth_unix_rw = "none"
+auth_unix_rw = "{"polkit" if host.machine else "none"}"
 unix_sock_dir = "/run/libvirt"
-unix_sock_rw_perms = "0700"
-unix_sock_ro_perms = "0700"
+unix_sock_rw_perms = "{"0777" if host.machine else "0700"}"
+unix_sock_ro_perms = "{"0777" if host.machine else "0700"}"
 host_uuid = "{host_uuid}"
 log_outputs = "2:file:/var/log/libvirt/libvirtd.log"
 """
@@ -112,7 +121,7 @@ shared_filesystems = [ "{lab_folder}" ]
 
 
 def hosts_file(hosts: tuple[HostPlan, ...]) -> str:
-    """Both hosts by name, for libvirt looks itself and its peer up."""
+    """All hosts by name, for libvirt looks itself and its peers up."""
     lines = ["127.0.0.1 localhost", *(f"{host.address} {host.name}" for host in hosts)]
     return "\n".join(lines) + "\n"
 

@@ -1,6 +1,6 @@
 """Start, stop and inspect the two-host lab.
 
-Two network namespaces joined by a veth pair, and in each a libvirtd with
+Network namespaces joined by a veth pair (three by a bridge), and in each a libvirtd with
 folders of its own bind-mounted in a mount namespace of its own. The mounts, the
 link and the daemons end with their namespaces, so that what can stay behind is
 two names in /run/netns and one folder; the marker in the folder says which.
@@ -19,16 +19,17 @@ from vmtune.lab.capabilities import recall, remember
 from vmtune.lab.guest_build import build_guest
 from vmtune.lab.host import HostPlan, plan_hosts, prepare_host, probe_emulator, start_host
 from vmtune.lab.machines import PROGRAMS as MACHINE_PROGRAMS
-from vmtune.lab.machines import has_machines, prepare_machines
+from vmtune.lab.machines import as_built, prepare_machines
 from vmtune.lab.marker import Marker, boot_id, locked, read_marker
 from vmtune.lab.namespaces import (
+    LINK,
     MIGRATION_LINK,
     NETNS_FOLDER,
     add_namespace,
     address_owner,
     delete_namespace,
     end_processes,
-    link_namespaces,
+    join_namespaces,
     namespace_exists,
     namespace_inode,
     remove_netns_folder,
@@ -147,8 +148,7 @@ def status(settings: LabSettings | None = None) -> LabStatus:
     """
     settings = settings or LabSettings()
     marker = read_marker(settings.folder)
-    # Machines are told by what is there: who asks need not say again how it was brought up.
-    settings = replace(settings, machines=has_machines(settings.folder))
+    settings = as_built(settings)
     hosts = tuple(_host_status(host) for host in plan_hosts(settings))
     if marker is None:
         return LabStatus("down", settings.folder, hosts)
@@ -183,7 +183,7 @@ def _host_status(host: HostPlan) -> HostStatus:
 
 def _check_free(settings: LabSettings) -> None:
     problems = []
-    for which, name in (("name_a", settings.name_a), ("name_b", settings.name_b)):
+    for which, name in zip(settings.named("name"), settings.each("name"), strict=True):
         if namespace_exists(name):
             problems.append(
                 Problem(
@@ -193,7 +193,7 @@ def _check_free(settings: LabSettings) -> None:
                     "name another, or remove it with `ip netns delete`",
                 )
             )
-    for which, address in (("address_a", settings.address_a), ("address_b", settings.address_b)):
+    for which, address in zip(settings.named("address"), settings.each("address"), strict=True):
         owner = address_owner(address)
         if owner is not None:
             problems.append(
@@ -236,16 +236,16 @@ def _build(settings: LabSettings, marker: Marker, lock: int) -> None:
             raise
         marker = marker.with_namespace(host.name, inode)
         marker.write(folder)
-    link_namespaces(settings.name_a, settings.address_a, settings.name_b, settings.address_b)
+    names = settings.each("name")
+    join_namespaces(names, settings.each("address"), LINK)
     if settings.machines:
-        a, b = settings.migration_address_a, settings.migration_address_b
-        link_namespaces(settings.name_a, a, settings.name_b, b, MIGRATION_LINK)
+        join_namespaces(names, settings.each("migration_address"), MIGRATION_LINK)
     for host in hosts:
         prepare_host(host, hosts)
         recall(host, settings)
     if settings.machines:
         prepare_machines(hosts, folder)
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(1 + len(hosts)) as pool:
         guest = pool.submit(build_guest, folder / "guest", lock)
         starts = [pool.submit(_start, host, settings) for host in hosts]
         for start in starts:
@@ -293,7 +293,7 @@ def _end_namespace(name: str, inode: int, folder: Path) -> None:
 
 
 def _has_mounted(pid: int, folder: Path) -> bool:
-    ending = tuple(f"/{folder.name}/{which}/etc" for which in ("a", "b"))
+    ending = tuple(f"/{folder.name}/{which}/etc" for which in "abc")
     try:
         lines = Path(f"/proc/{pid}/mountinfo").read_text().splitlines()
     except OSError:

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from vmtune.lab.host import HostPlan
+from vmtune.lab.machine_access import PROGRAMS as ACCESS_PROGRAMS
+from vmtune.lab.machine_access import prepare_access
 from vmtune.lab.programs import run
+from vmtune.lab.settings import LabSettings
 
-PROGRAMS = ("nsenter", "openssl", "pivot_root", "ssh", "ssh-keygen", "/usr/sbin/sshd")
+PROGRAMS = (
+    *("nsenter", "openssl", "pivot_root", "ssh", "ssh-keygen", "/usr/sbin/sshd"),
+    *ACCESS_PROGRAMS,
+)
 # Of the machine beneath nothing of these is seen: they hold its own keys.
 _OPAQUE = ("etc/ssh", "etc/pki", "root/.ssh")
 _AUTHORITY = "ca"
@@ -41,8 +48,16 @@ def has_machines(folder: Path) -> bool:
     return (folder / _AUTHORITY).exists()
 
 
+def as_built(settings: LabSettings) -> LabSettings:
+    """*settings*, with as many hosts, and machines or not, as there are in its folder: who asks
+    need not say again how the lab was brought up."""
+    machines = has_machines(settings.folder)
+    three = machines and (settings.folder / "c").exists()
+    return replace(settings, machines=machines, hosts=3 if three else 2)
+
+
 def prepare_machines(hosts: tuple[HostPlan, ...], folder: Path) -> None:
-    """Write what the machines have in their roots: a CA, certificates, keys.
+    """Write what the machines have in their roots: a CA, certificates, keys, users.
 
     :param folder: the lab's; the CA's own key stays in its folder ``ca``.
     :raise LabError: a program failed; see :data:`PROGRAMS`.
@@ -63,6 +78,7 @@ def prepare_machines(hosts: tuple[HostPlan, ...], folder: Path) -> None:
     for host in hosts:
         (host.upper / "root/.ssh/known_hosts").write_text(known)
         (host.upper / "root/.ssh/authorized_keys").write_text(allowed)
+    prepare_access(hosts, allowed)
 
 
 def _prepare_root(host: HostPlan) -> None:

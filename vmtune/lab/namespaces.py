@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from vmtune.errors import LabError
@@ -85,21 +85,41 @@ def unmount(folder: Path, *, below: bool) -> None:
             run(["umount", point], doing=f"unmount {point}", timeout_s=_STEP_S)
 
 
-def link_namespaces(a: str, address_a: str, b: str, address_b: str, link: str = LINK) -> None:
-    """Join two namespaces by a veth pair, one address on each end."""
+def join_namespaces(names: Sequence[str], addresses: Sequence[str], link: str = LINK) -> None:
+    """Join namespaces, with one interface named *link* and one address in each: two by a veth
+    pair, more by a bridge in the first."""
+    first, *others = names
+    if len(others) == 1:
+        _add_pair(first, link, others[0], link)
+    else:
+        _ip(first, f"link add {link} type bridge\n")
+        for i, other in enumerate(others):
+            port = f"{link}p{i}"
+            _add_pair(first, port, other, link)
+            _ip(first, f"link set {port} master {link} up\n")
+    for name, address in zip(names, addresses, strict=True):
+        script = f"address add {address} dev {link}\nlink set {link} up\n"
+        _ip(name, script)
+
+
+def _add_pair(a: str, link_a: str, b: str, link_b: str) -> None:
     run(
-        ["ip", "link", "add", link, "netns", a, "type", "veth", "peer", "name", link, "netns", b],
+        [
+            *("ip", "link", "add", link_a, "netns", a, "type", "veth"),
+            *("peer", "name", link_b, "netns", b),
+        ],
         doing=f"join {a} and {b}",
         timeout_s=_STEP_S,
     )
-    for name, address in ((a, address_a), (b, address_b)):
-        script = f"address add {address} dev {link}\nlink set {link} up\n"
-        run(
-            ["ip", "-n", name, "-batch", "-"],
-            doing=f"give {name} the address {address}",
-            timeout_s=_STEP_S,
-            stdin=script,
-        )
+
+
+def _ip(name: str, script: str) -> None:
+    run(
+        ["ip", "-n", name, "-batch", "-"],
+        doing=f"set up the network of {name}",
+        timeout_s=_STEP_S,
+        stdin=script,
+    )
 
 
 def address_owner(address: str) -> str | None:

@@ -34,6 +34,9 @@ _PACKAGES = {
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
     "sshd": "openssh-server",
+    "dbus-daemon": "dbus-daemon",
+    "saslpasswd2": "sasl2-bin",
+    "polkitd": "polkitd",
 }
 
 

@@ -40,6 +40,8 @@ class LabSettings:
     :param machines: give each host a root of its own, sshd, and libvirt by TLS instead of TCP.
     :param migration_address_a: of machines: where the first host's migrations arrive.
     :param migration_address_b: the second host's, in the same network, apart from ``address_a``'s.
+    :param hosts: 2, or of machines 3: then the third has ``name_c``, ``address_c`` and
+        ``migration_address_c``.
     :raise InvalidInput: naming the field.
     """
 
@@ -55,9 +57,22 @@ class LabSettings:
     machines: bool = False
     migration_address_a: str = "10.98.0.1/24"
     migration_address_b: str = "10.98.0.2/24"
+    hosts: int = 2
+    name_c: str = "vmtune-c"
+    address_c: str = "10.99.0.3/24"
+    migration_address_c: str = "10.98.0.3/24"
 
     def __post_init__(self) -> None:
         problems = [*self._name_problems(), *self._address_problems(), *self._path_problems()]
+        if self.hosts not in ((2, 3) if self.machines else (2,)):
+            problems.append(
+                Problem(
+                    "hosts",
+                    "out_of_range",
+                    f"a lab of {self.hosts} hosts cannot be made",
+                    "use 2, or with machines 3",
+                )
+            )
         if problems:
             raise InvalidInput("the lab's settings are not usable", problems=problems)
 
@@ -72,9 +87,19 @@ class LabSettings:
             given["machines"] = environ["VMTUNE_LAB_MACHINES"].lower() in ("1", "true", "yes", "on")
         for each in fields(cls):
             text = environ.get(f"VMTUNE_LAB_{each.name.upper()}")
-            if text and each.name not in ("env", "machines"):
+            if text and each.name == "hosts":
+                given["hosts"] = int(text) if text.isdecimal() else 0
+            elif text and each.name not in ("env", "machines"):
                 given[each.name] = Path(text) if "Path" in str(each.type) else text
         return cls(**given)
+
+    def named(self, what: str) -> tuple[str, ...]:
+        """The fields of all hosts for one thing: ``address`` gives ``address_a`` and so on."""
+        return tuple(f"{what}_{which}" for which in "abc"[: self.hosts])
+
+    def each(self, what: str) -> tuple[str, ...]:
+        """What :meth:`named` names: the ``name``, ``address`` or ``migration_address`` of each."""
+        return tuple(str(getattr(self, field)) for field in self.named(what))
 
     @property
     def daemon(self) -> Path:
@@ -85,7 +110,7 @@ class LabSettings:
 
     def _name_problems(self) -> list[Problem]:
         problems = []
-        for which in ("name_a", "name_b"):
+        for which in self.named("name"):
             name = getattr(self, which)
             if not _NAME.fullmatch(name) or name == "localhost":
                 problems.append(
@@ -96,14 +121,18 @@ class LabSettings:
                         "use 1 to 32 lower-case letters, digits and hyphens, not 'localhost'",
                     )
                 )
-        if self.name_a == self.name_b:
-            problems.append(Problem("name_b", "same_name", "is the same as name_a"))
+        names = self.each("name")
+        problems += [
+            Problem(which, "same_name", f"is the same as {self.named('name')[names.index(name)]}")
+            for i, (which, name) in enumerate(zip(self.named("name"), names, strict=True))
+            if name in names[:i]
+        ]
         return problems
 
     def _address_problems(self) -> list[Problem]:
-        problems, managed = self._pair_problems("address_a", "address_b")
+        problems, managed = self._network_problems(self.named("address"))
         if self.machines:
-            more, migrated = self._pair_problems("migration_address_a", "migration_address_b")
+            more, migrated = self._network_problems(self.named("migration_address"))
             problems += more
             if managed and migrated and managed.overlaps(migrated):
                 problems.append(
@@ -116,11 +145,13 @@ class LabSettings:
                 )
         return problems
 
-    def _pair_problems(self, first: str, second: str) -> tuple[list[Problem], _Network | None]:
-        """What is wrong with two addresses, and the network that they share."""
+    def _network_problems(
+        self, which_all: tuple[str, ...]
+    ) -> tuple[list[Problem], _Network | None]:
+        """What is wrong with the hosts' addresses, and the network that they share."""
         problems = []
         interfaces = []
-        for which in (first, second):
+        for which in which_all:
             text = getattr(self, which)
             try:
                 if "/" not in text:
@@ -130,17 +161,19 @@ class LabSettings:
                 problems.append(
                     Problem(which, "bad_address", f"{text!r}: {error}", "for example 10.99.0.1/24")
                 )
-        if len(interfaces) == 2:
-            a, b = interfaces
-            if a.ip == b.ip:
-                problems.append(Problem(second, "same_address", f"is the same as {first}"))
-            elif a.network != b.network:
+        if problems:
+            return problems, None
+        first = interfaces[0]
+        taken = {first.ip: which_all[0]}
+        for which, each in zip(which_all[1:], interfaces[1:], strict=True):
+            if each.ip in taken:
+                problems.append(Problem(which, "same_address", f"is the same as {taken[each.ip]}"))
+            elif each.network != first.network:
                 problems.append(
-                    Problem(second, "other_network", f"is not in {first}'s {a.network}")
+                    Problem(which, "other_network", f"is not in {which_all[0]}'s {first.network}")
                 )
-            else:
-                return problems, a.network
-        return problems, None
+            taken[each.ip] = which
+        return problems, None if problems else first.network
 
     def _path_problems(self) -> list[Problem]:
         problems = []

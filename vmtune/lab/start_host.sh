@@ -3,7 +3,7 @@
 # namespace and in mount and UTS namespaces of its own; returns when libvirtd
 # takes connections.
 #   start_host.sh NAME HOST-FOLDER LAB-FOLDER LIBVIRTD [UNPACKED-LIBVIRT]
-# With VMTUNE_LAB_MACHINE=yes the host gets a root of its own, and sshd.
+# With VMTUNE_LAB_MACHINE=yes the host gets a root of its own, sshd and polkit.
 set -eu
 name=$1 host=$2 lab=$3 libvirtd=$4 unpacked=${5-}
 
@@ -44,5 +44,9 @@ case $lab in
         ;;
     *) mount --bind "$host/run" /run ;;
 esac
-[ "${VMTUNE_LAB_MACHINE-}" != yes ] || /usr/sbin/sshd
+if [ "${VMTUNE_LAB_MACHINE-}" = yes ]; then
+    /usr/sbin/sshd
+    dbus-daemon --config-file /etc/dbus-1/lab.conf
+    /usr/lib/polkit-1/polkitd --no-debug </dev/null >/dev/null 2>&1 &
+fi
 exec "$libvirtd" --daemon --listen --pid-file /run/libvirtd.pid

@@ -8,6 +8,7 @@ from pathlib import Path
 from vmtune.errors import LabError
 from vmtune.lab.domain_xml import LISTENER_SOCKETS, VmFiles, build_domain_xml, kvm_usable, vm_uuid
 from vmtune.lab.host import HostPlan, plan_hosts
+from vmtune.lab.machines import as_built
 from vmtune.lab.marker import read_marker
 from vmtune.lab.programs import run
 from vmtune.lab.settings import LabSettings, VmSettings
@@ -96,16 +97,18 @@ def define_vm(
     A definition of the same name is replaced, its serial log and its disks
     begun anew.
 
-    :param host: ``a`` or ``b``.
+    :param host: ``a`` or ``b``, of three ``c``.
     :raise LabError: the lab is not there; a VM of that name runs on either
         host; KVM is requested and not usable; no program listens; libvirt refuses.
     """
     settings = settings or LabSettings()
     vm = vm or VmSettings()
-    hosts = {plan.which: plan for plan in plan_hosts(settings)}
+    hosts = {plan.which: plan for plan in plan_hosts(as_built(settings))}
     at = hosts.get(host)
     if at is None:
-        raise LabError(f"the lab has no host {host!r}", field="host", remedy="use a or b")
+        raise LabError(
+            f"the lab has no host {host!r}", field="host", remedy=f"use {' or '.join(hosts)}"
+        )
     if read_marker(settings.folder) is None or at.libvirtd_pid() is None:
         raise LabError(
             f"no lab is up in {settings.folder}",

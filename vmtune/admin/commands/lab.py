@@ -30,6 +30,9 @@ _SETTINGS = {
     "qemu": "QEMU binary of the VMs.",
     "migration_address_a": "Of machines: where the first host's migrations arrive.",
     "migration_address_b": "Of machines: where the second host's migrations arrive.",
+    "name_c": "Name of the third host.",
+    "address_c": "Address of the third host, in the same network.",
+    "migration_address_c": "Of machines: where the third host's migrations arrive.",
 }
 _PATHS = ("folder", "libvirtd", "libvirt_root", "qemu")
 
@@ -44,11 +47,19 @@ def _lab_options(command: _F) -> _F:
             envvar=variable,
             help=f"{text}  [env: {variable}]",
         )(command)
+    command = click.option(
+        "--hosts",
+        type=int,
+        envvar="VMTUNE_LAB_HOSTS",
+        default=None,
+        help="Number of hosts: 2, or 3 machines.  [env: VMTUNE_LAB_HOSTS]",
+    )(command)
     return click.option(
         "--machines/--no-machines",
         envvar="VMTUNE_LAB_MACHINES",
         default=None,
-        help="Give each host a root of its own, sshd and TLS.  [env: VMTUNE_LAB_MACHINES]",
+        help="Give each host a root of its own, sshd, TLS, SASL and polkit.  "
+        "[env: VMTUNE_LAB_MACHINES]",
     )(command)
 
 
@@ -59,6 +70,8 @@ def _lab_settings(options: dict[str, Any]) -> LabSettings:  # any: a path or a t
         for name in _SETTINGS
         if (value := options[name]) is not None
     }
+    if options["hosts"] is not None:
+        given["hosts"] = options["hosts"]
     return LabSettings(**given, machines=bool(options["machines"]))
 
 
@@ -104,7 +117,9 @@ def status(session: Session, /, **options: Any) -> None:  # any: click's values 
 @lab.command()
 @_lab_options
 @click.option("--name", help="Name of the VM.")
-@click.option("--host", type=click.Choice(["a", "b"]), default="a", help="Host that starts it.")
+@click.option(
+    "--host", type=click.Choice(["a", "b", "c"]), default="a", help="Host that starts it."
+)
 @click.option("--memory", help="Memory, such as 512Mi.")
 @click.option("--region", help="Memory that the guest dirties, such as 128Mi.")
 @click.option("--stride", help="Stride between written bytes, such as 4Ki.")

@@ -353,7 +353,7 @@ def open_connection(uri: str) -> Connection:
     """
     library = load_library()
     try:
-        raw = library.libvirt.open(without_questions(uri))
+        raw = library.libvirt.openAuth(without_questions(uri), _from_file(library), 0)
     except library.error as error:
         raise unreachable(uri, *describe(error)) from error
     connection = Connection(library, uri, raw)
@@ -361,6 +361,15 @@ def open_connection(uri: str) -> Connection:
     with contextlib.suppress(library.error):
         raw.setKeepAlive(_KEEPALIVE_S, _KEEPALIVE_COUNT)
     return connection
+
+
+def _from_file(library: Library) -> list[object]:
+    """What lets libvirt fill in a name and a password of its auth.conf; nobody is asked for more.
+
+    Without any credentials offered, it does not look into that file.
+    """
+    kinds = ("VIR_CRED_AUTHNAME", "VIR_CRED_PASSPHRASE", "VIR_CRED_REALM")
+    return [[library.constant(kind) for kind in kinds], lambda *_: -1, None]
 
 
 def without_questions(uri: str) -> str:

@@ -16,6 +16,7 @@ from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.libvirt.calls import Connection, open_connection
 from vmtune.hypervisor.libvirt.events import read_event
+from vmtune.hypervisor.libvirt.reach import silent
 from vmtune.hypervisor.libvirt.threads import Workers, may_be_left
 from vmtune.hypervisor.protocol import DriverEvent, EventKind
 
@@ -27,6 +28,7 @@ _Call = Callable[[Connection], _T]
 # another operation on their VM get three of them, so that the others always find room.
 _WAITING_CALLS, _QUICK_CALLS = 3, 2
 _OPEN_WITHIN_S = 20.0
+_MOST_STUCK, _STUCK_FOR_S = 3, 3600.0
 _RETRY_S = (0.5, 1, 2, 5, 10, 30)
 
 
@@ -51,6 +53,7 @@ class Link:
         self._opener = Workers("libvirt-open", 1)
         self._connection: Connection | None = None
         self._opening: asyncio.Task[Connection] | None = None
+        self._stuck: dict[asyncio.Task[Connection], float] = {}
         self._reconnecting: asyncio.Task[None] | None = None
         self._closed = False
         self._hub = EventHub()
@@ -110,15 +113,30 @@ class Link:
             # One at a time: later callers wait for an attempt that hangs.
             self._opening = asyncio.create_task(self._connect(), name=f"open {self._uri}")
             may_be_left(self._opening)
+        opening = self._opening
         try:
             async with asyncio.timeout(_OPEN_WITHIN_S):
-                return await asyncio.shield(self._opening)
+                return await asyncio.shield(opening)
         except TimeoutError:
+            self._leave(opening)
             raise HostUnreachable(
                 f"{self._uri} did not answer within {_OPEN_WITHIN_S:g} s",
                 field="uri",
-                remedy="check the network and the daemon on that host",
+                remedy=silent(self._uri),
             ) from None
+
+    def _leave(self, opening: asyncio.Task[Connection]) -> None:
+        """Leave an attempt that hangs, so that the next one does not wait for it: libvirt has no
+        time limit for opening a connection. Each holds a thread until it ends, so there are few."""
+        now = time.monotonic()
+        self._stuck = {task: since for task, since in self._stuck.items() if not task.done()}
+        recent = [since for since in self._stuck.values() if now - since < _STUCK_FOR_S]
+        if self._opening is not opening or opening.done() or len(recent) >= _MOST_STUCK:
+            return
+        self._stuck[opening] = now
+        self._opening = None
+        self._opener.close()
+        self._opener = Workers("libvirt-open", 1)
 
     async def _connect(self) -> Connection:
         loop = asyncio.get_running_loop()
@@ -146,6 +164,9 @@ class Link:
         if self._closed:
             self._quick.submit(connection.close)
             raise HostUnreachable(f"vmtune has let go of {self._uri}", field="uri")
+        if self._connection is not None:  # a later attempt was first
+            self._quick.submit(connection.close)
+            return self._connection
         self._connection = connection
         self.generation += 1
         self._hub.publish(DriverEvent(EventKind.CONNECTED, None, self._uri))

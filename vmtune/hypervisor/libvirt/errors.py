@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
-from vmtune.hypervisor.libvirt.reach import explain, said
+from vmtune.hypervisor.libvirt.certificates import look_at
+from vmtune.hypervisor.libvirt.reach import Remote, explain, said
 from vmtune.model.migration.record import MIGRATION_CANCELLED
 
 NO_DOMAIN = 42
@@ -13,6 +14,7 @@ OPERATION_ABORTED = 78
 OPERATION_UNSUPPORTED = 84
 _ACCESS_DENIED = 88
 _OPERATION_DENIED = 29
+_PEER_REFUSED = "Failed to verify peer's certificate"
 _AUTH = (45, 60, 79)  # failed, cancelled, unavailable
 
 
@@ -54,10 +56,15 @@ def translate(number: int, message: str, alive: bool, uri: str) -> VmtuneError:
 
 
 def unreachable(uri: str, number: int, message: str) -> HostUnreachable:
-    """The error that opening *uri* ended with."""
+    """The error that opening *uri* ended with. May ask the server for its certificate."""
     known = explain(uri, message)
     if known is not None:
         cause, remedy = known
+        remote = Remote.of(uri)
+        if remote is not None and _PEER_REFUSED in message:
+            shown = look_at(remote)
+            if shown is not None and shown.reason:
+                cause = f"the certificate of {remote.server} {shown.reason}"
         return HostUnreachable(
             f"no connection to {uri}: {cause} ({said(message)})", field="uri", remedy=remedy
         )

@@ -38,13 +38,15 @@ CAUSES = (
         "`ssh {login} true` as vmtune's user",
     ),
     Cause(
-        "Host key verification failed|Can't verify the session host key|Host key not found",
+        "Host key verification failed|Can't verify the session host key|Host key not found|"
+        "no suitable callback|was not accepted",
         "SSH does not know the host key of {server}",
         "run `ssh {login} true` as vmtune's user once, and compare the key with that of "
         "`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on {server}",
     ),
     Cause(
-        r"Permission denied \(|Access denied: |no more authentication methods",
+        r"Permission denied \(|Access denied: |no more authentication methods|"
+        "authentication methods with credentials were rejected",
         "{server} does not accept the SSH key of vmtune's user",
         "run `ssh-copy-id {identity}{login}` as vmtune's user; `ssh {login} true` has to work "
         "without a question",
@@ -66,8 +68,8 @@ CAUSES = (
         "libvirt-sock.*Permission denied|no polkit agent|no agent is available|"
         "access denied by policy",
         "the user of {login} may not use libvirt on {server}",
-        "run `usermod --append --groups libvirt USER` for that user on {server}, or add a polkit "
-        "rule for org.libvirt.unix.manage",
+        "run `usermod --append --groups libvirt {user}` on {server}, or add a polkit rule for "
+        "org.libvirt.unix.manage",
     ),
     Cause(
         r"(virt-ssh-helper|nc|netcat): (command )?not found",
@@ -83,6 +85,12 @@ CAUSES = (
         "No route to host|Network is unreachable|Connection timed out|Operation timed out",
         "{server} does not answer on the network",
         "check that {server} is up and the route to it: `ping {server}`",
+    ),
+    Cause(
+        "client certificate [^ ]* (has expired|is not yet active)",
+        "the client certificate of the service's machine is not valid today",
+        "have the CA of {server} sign a new /etc/pki/libvirt/clientcert.pem; "
+        "`openssl x509 -noout -dates -in /etc/pki/libvirt/clientcert.pem` shows its dates",
     ),
     Cause(
         "Our own certificate",
@@ -101,14 +109,22 @@ CAUSES = (
         "Unable to read TLS confirmation|Failed to verify client's certificate|"
         "server verification \\(of our certificate or IP address\\) failed",
         "{server} does not accept the client certificate of the service's machine",
-        "have the CA of {server} sign /etc/pki/libvirt/clientcert.pem; check its date, and "
-        "tls_allowed_dn_list in libvirtd.conf on {server}",
+        "have the CA of {server} sign /etc/pki/libvirt/clientcert.pem; the log of its daemon says "
+        "whether that has expired, is revoked (/etc/pki/CA/cacrl.pem) or is not in "
+        "tls_allowed_dn_list of libvirtd.conf",
     ),
     Cause(
         "Cannot read (CA|client) certificate|(cacert|clientcert|clientkey).pem",
         "the service's machine has no client certificate for libvirt",
         "put the CA's certificate to /etc/pki/CA/cacert.pem, and a certificate with its key to "
         "/etc/pki/libvirt/clientcert.pem and /etc/pki/libvirt/private/clientkey.pem",
+    ),
+    Cause(
+        "authentication failed: authentication failed",
+        "{server} does not accept the name and password of the service's machine",
+        "correct them in /etc/libvirt/auth.conf; on {server}, "
+        "`sasldblistusers2 -f /etc/libvirt/passwd.db` lists the names, and "
+        "`saslpasswd2 -a libvirt NAME` sets a password",
     ),
     Cause(
         "SASL|authentication failed: Failed to|no mechanism available",
@@ -125,6 +141,15 @@ _LISTEN = {
     "and open port {port} in its firewall",
     "tcp": "run `systemctl start libvirtd-tcp.socket` (or `virtproxyd-tcp.socket`) on {server}, "
     "or use SSH or TLS, which are encrypted",
+}
+_SILENT = {
+    "ssh": "see which of these hangs, as vmtune's user: `getent hosts {server}` (DNS), "
+    "`ssh {login} true` (network, sshd), `ssh {login} virsh -c qemu:///system list` (libvirt)",
+    "tls": "see which of these hangs: `getent hosts {server}` (DNS), {verify} (network), and on "
+    "{server} `virsh -c qemu:///system list` (libvirt)",
+    "tcp": "see which of these hangs: `getent hosts {server}` (DNS), "
+    "`bash -c '</dev/tcp/{server}/{port}'` (network), and on {server} "
+    "`virsh -c qemu:///system list` (libvirt)",
 }
 _LONGEST = 300
 _BANNER = re.compile(r"@{2,}|(?<=\s)@(?=\s)")
@@ -145,6 +170,7 @@ class Remote:
     port: int
     login: str
     keyfile: str = ""
+    pkipath: str = ""
 
     @classmethod
     def of(cls, uri: str) -> Remote | None:
@@ -155,8 +181,9 @@ class Remote:
         transport = split.scheme.partition("+")[2] or "tls"
         login = f"{split.username}@{split.hostname}" if split.username else split.hostname
         port = split.port or PORTS.get(transport, 0)
-        keyfile = parse_qs(split.query).get("keyfile", [""])[0]
-        return cls(transport, split.hostname, port, login, keyfile)
+        given = parse_qs(split.query)
+        files = (given.get(name, [""])[0] for name in ("keyfile", "pkipath"))
+        return cls(transport, split.hostname, port, login, *files)
 
 
 def explain(uri: str, message: str) -> tuple[str, str] | None:
@@ -176,6 +203,15 @@ def explain(uri: str, message: str) -> tuple[str, str] | None:
     return None
 
 
+def silent(uri: str) -> str:
+    """What shows where the way to *uri* ends, when nothing answered in time."""
+    remote = Remote.of(uri)
+    if remote is None:
+        return "look at libvirt's daemon on this machine: `virsh -c qemu:///system list` hangs, too"
+    words = _words(remote)
+    return _SILENT.get(words["kind"], _SILENT["tcp"]).format_map(words)
+
+
 def _words(remote: Remote) -> dict[str, str]:
     verify = (
         f"`openssl s_client -connect {remote.server}:{remote.port} "
@@ -185,6 +221,7 @@ def _words(remote: Remote) -> dict[str, str]:
         "server": remote.server,
         "port": str(remote.port),
         "login": remote.login,
+        "user": remote.login.rpartition("@")[0] or "USER",
         "identity": f"-i {remote.keyfile} " if remote.keyfile else "",
         "kind": "ssh" if "ssh" in remote.transport else remote.transport,
         "verify": verify,

@@ -25,6 +25,7 @@ from vmtune.errors import (
     SetupError,
     VmtuneError,
 )
+from vmtune.hypervisor.libvirt import connection
 from vmtune.hypervisor.libvirt import errors as libvirt_errors
 from vmtune.hypervisor.libvirt import library as libvirt_library
 from vmtune.hypervisor.libvirt.calls import Connection, Domain, without_questions
@@ -291,6 +292,32 @@ class TestLink:
         with pytest.raises(HostUnreachable):
             await link.ask(Connection.hostname)
         assert host.opened == []
+
+    async def test_an_attempt_that_hangs_is_left_behind_a_few_times(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(connection, "_OPEN_WITHIN_S", 0.05)
+        host = Host()
+        let_go, begun = threading.Event(), []
+
+        def hang(uri: str) -> Connection:
+            begun.append(uri)
+            let_go.wait(30)
+            return host.open(uri)
+
+        link = Link("qemu+ssh://op@rack2/system", hang)
+        for attempt in (1, 2, 3, 4, 4):
+            with pytest.raises(HostUnreachable) as silent:
+                await link.ask(Connection.hostname)
+            assert "ssh op@rack2 true" in silent.value.problems[0].remedy
+            assert len(begun) == attempt
+        let_go.set()
+        assert await link.ask(Connection.hostname) == "a"
+        await asyncio.gather(*link._stuck)  # all attempts have come to an end
+        await link.close()
+        # One was used, and none of the others is kept.
+        assert len(host.opened) == 4
+        assert all(raw.closed for raw in host.opened)
 
     async def test_calls_that_hang_leave_room_for_others(self) -> None:
         host = Host()

@@ -55,6 +55,32 @@ SSH, TLS = "qemu+ssh://op@rack2/system", "qemu+tls://rack2/system"
         ),
         (
             TLS,
+            "The client certificate /etc/pki/libvirt/clientcert.pem has expired",
+            "the client certificate of the service's machine is not valid today",
+            "openssl x509 -noout -dates",
+        ),
+        (
+            "qemu+libssh2://op@rack2/system",
+            "authentication failed: All provided authentication methods with credentials were "
+            "rejected by the server",
+            "rack2 does not accept the SSH key",
+            "ssh-copy-id op@rack2",
+        ),
+        (
+            SSH,
+            "authentication unavailable: no polkit agent available to authenticate action "
+            "'org.libvirt.unix.manage'",
+            "the user of op@rack2 may not use libvirt on rack2",
+            "usermod --append --groups libvirt op",
+        ),
+        (
+            "qemu+tcp://rack2/system",
+            "authentication failed: authentication failed",
+            "rack2 does not accept the name and password",
+            "saslpasswd2",
+        ),
+        (
+            TLS,
             "The server certificate /x/servercert.pem has expired",
             "the certificate of rack2 is not one for rack2",
             "openssl s_client -connect rack2:16514",
