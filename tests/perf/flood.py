@@ -3,8 +3,8 @@
 Slices of reads at a fixed rate over TCP (tests/support/load.py), in turns: undisturbed; while 4
 strangers send 40 bodies of 85,000 keys to the sign-in; while they send such bodies without end;
 while a token's holder imports 60 MB of JSON, again and again; while strangers open 2,000 idle and
-500 slow connections, and keep those that the service does not end. Each flooded slice is compared
-with the undisturbed one of its round.
+500 slow connections, and keep those that the service does not end, which are counted. Each flooded
+slice is compared with the undisturbed one of its round.
 
     python -m tests.perf.flood [ROUNDS [ARM ...]]
 
@@ -35,6 +35,7 @@ from tests.support.asking import Door
 from tests.support.load import Answers, Plan, send
 from tests.support.qemu import installed, running
 from vmtune.admin.demo.service import Service, running_service
+from vmtune.api.serving.connections import MAX_CONNECTIONS
 from vmtune.hypervisor.linux import cpus
 
 RATE_PER_S, WARM_S, SECONDS, ROUNDS = 200.0, 1.0, 8.0, 5
@@ -57,6 +58,8 @@ class Flood:
     sent: int = 0
     largest_bytes: int = 0
     statuses: dict[int, int] = field(default_factory=dict)
+    kept: list[int] = field(default_factory=list)
+    """How many of the 2,500 connections the service still held at the end of each slice."""
 
     def note(self, status: int, answer_bytes: int) -> None:
         """One answer; status 0 where the connection was ended without one."""
@@ -116,16 +119,31 @@ def importer(port: int, token: str, told: Flood) -> Iterator[None]:
 
 
 @contextmanager
-def held_connections(port: int) -> Iterator[None]:
+def held_connections(port: int, told: Flood) -> Iterator[None]:
     """2,000 that send nothing, and 500 that are in the middle of a request. The service ends those
-    beyond its limits: only this side keeps them all."""
+    beyond its limits, so it is counted how many it kept."""
     with ExitStack() as stack:
+        opened = []
         for number in range(IDLE + SLOW):
             with contextlib.suppress(OSError):
                 one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+                opened.append(one)
                 if number >= IDLE:
                     one.sendall(_SLOW_HEAD)
         yield
+        told.kept.append(sum(map(_is_held, opened)))
+
+
+def _is_held(one: socket.socket) -> bool:
+    """Whether the other end has neither answered nor ended the connection."""
+    one.setblocking(False)
+    try:
+        one.recv(1)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def stored_bytes(at: Path) -> int:
@@ -152,7 +170,7 @@ def measure(
         "40 bodies": lambda: strangers(port, told, BODIES),
         "bodies without end": lambda: strangers(port, Flood()),
         "import": lambda: importer(port, bench, told),
-        "connections": lambda: held_connections(port),
+        "connections": lambda: held_connections(port, told),
     }
     if wanted:
         arms = {name: arm for name, arm in arms.items() if name in {"undisturbed", *wanted}}
@@ -203,12 +221,17 @@ def main() -> None:
         asked = sum(len(answers.all_ms) for answers in slices)
         checks.append(Check(f"reads answered: {name}", 100 * served / asked, "%", 100, "min"))
     print(f"{told.sent} bodies, answered {told.statuses}")
+    if told.kept:
+        print(f"of {IDLE + SLOW} connections the service kept {told.kept}")
+        most = max(told.kept)
+        checks.append(Check("connections kept", most, "", MAX_CONNECTIONS, "max"))
     checks += [
         Check("largest answer", told.largest_bytes, "bytes", MAX_ANSWER_BYTES, "max"),
         Check("growth of the database", grown_bytes, "bytes", MAX_GROWN_BYTES, "max"),
     ]
     raw = {name: [answers.all_ms for answers in slices] for name, slices in found.items()}
-    finish("flood", checks, {"took_ms": raw, "statuses": told.statuses}, where)
+    finish("flood", checks, {"took_ms": raw, "statuses": told.statuses,
+                              "kept": told.kept}, where)  # fmt: skip
 
 
 if __name__ == "__main__":

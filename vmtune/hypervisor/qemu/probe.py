@@ -17,7 +17,7 @@ from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.packs import PACK_KINDS, PackProbe, PackSeen
 from vmtune.hypervisor.qemu.qom import children_of
 from vmtune.hypervisor.qemu.replies import reading_reply
-from vmtune.model.host.facts import Reading, VmFacts
+from vmtune.model.host.facts import MemoryMaps, Reading, VmFacts
 from vmtune.model.migration.record import read_query_migrate
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
@@ -115,15 +115,14 @@ class QemuProbe:
     async def _facts(self, vm: UUID, name: str) -> VmFacts:
         execute = self._monitor.execute
         process = self._process
-        fixed, seen, status, migrate, cpus, memory, maps, aborts = await _all(
+        fixed, seen, status, migrate, cpus, memory, (maps, aborts) = await _all(
             self._get_fixed(),
             self._see(self._tunables.values()),
             execute("query-status"),
             execute("query-migrate"),
             execute("query-cpus-fast"),
             execute("query-memory-size-summary"),
-            asyncio.to_thread(lambda: process.maps() if process else None),
-            asyncio.to_thread(lambda: process.aborts_on_short_reset() if process else None),
+            asyncio.to_thread(_of_process, process),
         )
         snapshot = read_query_migrate(migrate)
         return VmFacts(
@@ -371,6 +370,11 @@ def _single(value: Value | None) -> Reading:
     if value is None:
         return Reading(None, why_unknown="this QEMU does not have it")
     return Reading(value) if value != "" else Reading(None, why_unknown="it is not set")
+
+
+def _of_process(process: QemuProcess | None) -> tuple[MemoryMaps | None, bool | None]:
+    """Its memory maps, and whether it aborts where a dirty ring is emptied in part. Blocks."""
+    return (process.maps(), process.aborts_on_short_reset()) if process else (None, None)
 
 
 def _of_parts(row: Tunable, kind: QmpKind, parts: Parts) -> Reading:

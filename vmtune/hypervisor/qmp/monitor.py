@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import socket
 import struct
@@ -13,7 +14,8 @@ from typing import Any
 
 from qemu.qmp import ConnectError, EventListener, ExecuteError, QMPClient, QMPError, Runstate
 from qemu.qmp.message import Message
-from qemu.qmp.qmp_client import GreetingError
+from qemu.qmp.models import ErrorResponse
+from qemu.qmp.qmp_client import BadReplyError, GreetingError
 
 from vmtune import tracing
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
@@ -28,14 +30,66 @@ _QUIET.propagate = False
 
 
 class _Client(QMPClient):
-    """Without the library's pretty-printing of every message for a debug log that is off: it
-    takes half of the time of a command (its documented hooks are these two)."""
+    """The library's client, with less work for each command.
+
+    QEMU reads its monitor a byte at a time, each with a turn of its main loop (monitor_can_read in
+    monitor/monitor.c): a byte costs about 4 µs, so a command of 110 bytes takes longer to be read
+    than to be carried out. So commands are sent without spaces and with short ids. Each is
+    serialised once, what waits is sent by one write, and no message is printed for a debug log
+    that is off.
+    """
+
+    _IDS = 4096
+    """More than are ever unanswered: QEMU answers in order, and a command is given up in time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._number = 0
 
     def _cb_outbound(self, msg: Message) -> Message:
         return msg
 
     def _cb_inbound(self, msg: Message) -> Message:
         return msg
+
+    async def execute(
+        self,
+        cmd: str,
+        arguments: Mapping[str, object] | None = None,
+        oob: bool = False,
+    ) -> object:
+        command: dict[str, object] = {"exec-oob" if oob else "execute": cmd}
+        if arguments:
+            command["arguments"] = arguments
+        command["id"] = self._free_id()
+        msg = Message(json.dumps(command, separators=(",", ":")).encode(), eager=False)
+        reply = await self._execute(msg, assign_id=False)
+        if "error" in reply:
+            try:
+                raise ExecuteError(ErrorResponse(reply), msg, reply)
+            except (KeyError, TypeError) as error:
+                raise BadReplyError("QMP error reply is malformed", reply, msg) from error
+        if "return" not in reply:
+            raise BadReplyError("QMP reply has neither error nor return", reply, msg)
+        return reply["return"]
+
+    def _free_id(self) -> str:
+        while True:
+            self._number = (self._number + 1) % self._IDS
+            name = f"{self._number:x}"
+            if name not in self._pending:
+                return name
+
+    async def _bh_send_message(self) -> None:
+        assert self._writer is not None
+        waiting = [await self._outgoing.get()]
+        while not self._outgoing.empty():
+            waiting.append(self._outgoing.get_nowait())
+        try:
+            self._writer.write(b"".join(map(bytes, waiting)))
+        finally:
+            for _ in waiting:
+                self._outgoing.task_done()
 
 
 NO_QEMU = "no_qemu"

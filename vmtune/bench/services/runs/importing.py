@@ -6,6 +6,7 @@ import asyncio
 import json
 import pickle
 import sys
+from asyncio import sleep as pause
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -73,7 +74,7 @@ async def _talk(process: Process, name: str, content: AsyncIterator[bytes]) -> b
         async for part in content:
             process.stdin.write(part)
             await process.stdin.drain()
-            await asyncio.sleep(len(part) / _MOST_BYTES_PER_S)
+            await pause(len(part) / _MOST_BYTES_PER_S)
         process.stdin.close()
     result = await process.stdout.read()
     await process.wait()
