@@ -157,7 +157,7 @@ def test_a_qemu_that_does_not_start_says_why(folder: Path) -> None:
 RUNNING = "runstate_set current_run_state 6 (prelaunch) new_state 9 (running)"
 START = (
     "start region=1048576 stride=4096 idle_ms=1000 dirty_mb=0 zero=0 random=0 beat_ms=0 check=0 "
-    "ring=0 workers=1 address=2138112 tsc_khz=2595798"
+    "ring=0 skew=0 workers=1 address=2138112 tsc_khz=2595798"
 )
 
 

@@ -1,9 +1,10 @@
 """Migrations of drawn workloads, one at a time, for forecasts to be held against.
 
-Each migration has a workload, a bandwidth, a downtime limit and a profile, all drawn by its number
-and SEED, so that a number always is the same migration. Two QEMUs of this machine migrate over
-loopback, held at the bandwidth. Each is appended to migrations.jsonl in the folder RESULTS as it
-ends, with the probe that was made before, its samples, QEMU's totals and the guest's silences; a
+Four migrations in a row have the same guest and workload, drawn by their number and SEED, and each
+has a bandwidth, a downtime limit and a profile of its own, so that a number always is the same
+migration. Two QEMUs of this machine migrate over loopback, held at the bandwidth. Each is appended
+to migrations.jsonl in the folder RESULTS as it ends, with the probe that was made before the first
+of the four, its samples, QEMU's totals, the guest's silences, and how busy the machine was; a
 second call goes on where the first was stopped.
 
     python -m tests.perf.dataset RESULTS [COUNT [SEED]]
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import sys
 from dataclasses import asdict, dataclass
@@ -20,8 +22,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from tests.perf.machine_load import Counters, between, counters
 from tests.perf.support import folder
-from vmtune.bench.migration.order import DirectTestbed, RunOrder, RunResult
+from vmtune.bench.migration.order import DirectTestbed, Phase, RunOrder, RunProgress, RunResult
 from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.scenario.migration import Scenario, VmShape
 from vmtune.bench.model.scenario.parts import MIB
@@ -33,9 +36,15 @@ from vmtune.model.tunables.tunable import Value
 from vmtune.model.workload import Workload
 
 COUNT = 100
-SEED = 20261123
+SEED = 20261124
+OF_ONE_WORKLOAD = 4
+LONGEST_S = 30
 _BEAT_MS = 5
-LONGEST_S = 40
+_FIRST_PASS_WITHIN_S = 8
+"""A guest that writes in order has written to all of its region by then."""
+_PROFILES = ("stock",) * 5 + ("auto-converge",) * 2 + ("multifd",) * 2 + ("xbzrle", "zstd")
+_KINDS = ("in order",) * 5 + ("skewed",) * 5 + ("bursts",) * 3 + ("full speed", "idle", "content")
+_SKEWS = (50, 70, 80, 90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,37 +52,34 @@ class Drawn:
     """One migration to do.
 
     :param profile: which of the profiles its values are.
+    :param kind: what its guest does, in a word.
     """
 
     number: int
     profile: str
+    kind: str
     scenario: Scenario
 
 
 def drawn(seed: int, number: int) -> Drawn:
     """Migration *number* of *seed*."""
+    of_all = random.Random(f"{seed}/workload/{number // OF_ONE_WORKLOAD}")
+    memory_mib, vcpus = of_all.choice((128, 192, 256, 384)), of_all.choice((1, 1, 1, 2))
+    pace = 10 ** of_all.uniform(7.4, 7.9)
+    kind = of_all.choice(_KINDS)
+    workload = _workload(of_all, kind, round(memory_mib * of_all.uniform(0.15, 0.85)), pace)
     chance = random.Random(f"{seed}/{number}")
-    memory_mib = chance.choice((256, 384, 512, 768))
-    region_mib = round(memory_mib * chance.uniform(0.05, 0.85))
-    bandwidth = round(10 ** chance.uniform(7.4, 8.4))
-    profile = chance.choice(("stock", "stock", "auto-converge", "multifd"))
-    values: dict[str, Value] = {
-        "max_bandwidth_bytes_per_s": bandwidth // MIB * MIB,
-        "downtime_limit_ms": chance.choice((30, 50, 100, 200, 300, 500)),
-    }
-    if profile == "auto-converge":
-        values["auto_converge"] = True
-    if profile == "multifd":
-        values |= {"multifd": True, "multifd_channels": chance.choice((2, 4))}
+    profile = chance.choice(_PROFILES)
     return Drawn(
         number,
         profile,
+        kind,
         Scenario(
             f"dataset/{number}",
-            vm=VmShape(memory_mib * MIB, chance.choice((1, 1, 2))),
-            workload=_workload(chance, region_mib, bandwidth),
-            values=values,
-            warmup_s=3,
+            vm=VmShape(memory_mib * MIB, vcpus),
+            workload=workload,
+            values=_values(chance, profile, pace * 10 ** chance.uniform(-0.3, 0.3)),
+            warmup_s=1 + _first_pass_s(workload),
             cooldown_s=1,
             max_seconds=LONGEST_S,
             max_iterations=10_000,
@@ -81,47 +87,113 @@ def drawn(seed: int, number: int) -> Drawn:
     )
 
 
-def _workload(chance: random.Random, region_mib: int, bandwidth: int) -> Workload:
-    """A workload that dirties from a tenth of the bandwidth to twice of it, in bursts or not."""
-    rate_mb = max(1, round(bandwidth / 1e6 * 10 ** chance.uniform(-0.7, 0.2)))
-    kind = chance.choice(("steady",) * 6 + ("bursts", "bursts", "idle", "full speed"))
+def _values(chance: random.Random, profile: str, bandwidth: float) -> dict[str, Value]:
+    values: dict[str, Value] = {
+        "max_bandwidth_bytes_per_s": round(bandwidth) // MIB * MIB,
+        "downtime_limit_ms": chance.choice((30, 50, 100, 200, 300, 500)),
+    }
+    if profile == "auto-converge":
+        values["auto_converge"] = True
+    if profile == "xbzrle":
+        values["xbzrle"] = True
+    if profile in ("multifd", "zstd"):
+        values |= {"multifd": True, "multifd_channels": chance.choice((2, 4))}
+    if profile == "zstd":
+        values["multifd_compression"] = "zstd"
+    return values
+
+
+def _workload(chance: random.Random, kind: str, region_mib: int, pace: float) -> Workload:
+    """A workload that writes at a fifth to one and a half of *pace*, in bursts at more."""
+    rate_mb = max(1, round(pace / 1e6 * 10 ** chance.uniform(-0.7, 0.2)))
+    skew = chance.choice(_SKEWS)
+    rest_ms = chance.choice((200, 500, 1000, 2000))
+    zero, incompressible = chance.choice(((0, 100), (30, 30), (60, 40), (0, 0)))
+    if kind == "idle":
+        rate_mb, skew = 1, 50
+    in_order = kind in ("in order", "full speed") or (kind == "bursts" and chance.random() < 0.5)
+    if kind == "bursts":  # as much on average, or half as much
+        rate_mb *= chance.choice((2, 4))
+        region_mib = max(8, min(region_mib, round(rate_mb * chance.uniform(0.2, 2))))
+    elif in_order:
+        region_mib = max(8, min(region_mib, _FIRST_PASS_WITHIN_S * rate_mb))
     return Workload(
         region_bytes=region_mib * MIB,
-        dirty_mb_per_s={"full speed": 0, "idle": 1}.get(kind, rate_mb),
-        idle_ms=chance.choice((200, 1000, 3000)) if kind == "bursts" else 0,
+        dirty_mb_per_s=0 if kind == "full speed" else rate_mb,
+        idle_ms=rest_ms if kind == "bursts" else 0,
+        zero_percent=zero if kind == "content" else 0,
+        random_percent=incompressible if kind == "content" else 0,
+        skew_percent=0 if in_order else skew,
         beat_ms=_BEAT_MS,
+        cpu_ring=3,  # where the host emulates the kernel's instructions, ring 0 misses its rate
     )
 
 
-def migrate(one: Drawn, at: Path) -> dict[str, Any]:  # any: JSON
-    """Do it; what was seen, or why it could not be run."""
+def _first_pass_s(workload: Workload) -> int:
+    """Until all of its region is in use."""
+    if workload.skew_percent or not workload.dirty_mb_per_s:
+        return 0
+    return math.ceil(workload.region_bytes / 1e6 / workload.dirty_mb_per_s)
+
+
+def migrate(one: Drawn, at: Path, probed: dict[str, Any] | None) -> dict[str, Any]:  # any: JSON
+    """Do it; what was seen, or why it could not be run.
+
+    :param probed: what the probe of the same workload said; None: it is to be made.
+    """
     probes: list[DirtyProbe] = []
+    marks: dict[str, Counters] = {}
 
     async def probe(source: Driver, vm: UUID) -> None:
+        marks["probe"] = counters()
         facts = await source.vm_facts(vm)
         probes.append(await probe_dirtying(source, facts))
+        marks["probed"] = counters()
 
-    order = RunOrder(one.scenario, testbed=DirectTestbed(folder=at), once_warm=probe)
+    def progress(now: RunProgress) -> None:
+        if now.phase in (Phase.MIGRATING, Phase.COOL_DOWN):
+            marks.setdefault(now.phase.value, counters())
+
+    order = RunOrder(
+        one.scenario,
+        testbed=DirectTestbed(folder=at),
+        once_warm=None if probed else probe,
+        knows_pace=False,
+    )
     asked = {
         "number": one.number,
         "profile": one.profile,
+        "kind": one.kind,
         "memory_bytes": one.scenario.vm.memory_bytes,
         "vcpus": one.scenario.vm.vcpus,
         "workload": asdict(one.scenario.workload),
         "values": dict(one.scenario.values),
     }
     try:
-        result = asyncio.run(run_migration(order, lambda _: None))
+        result = asyncio.run(run_migration(order, progress))
     except VmtuneError as error:
         return asked | {"state": "not run", "failure": str(error)}
-    return asked | _seen(result) | {"probe": _probed(probes)}
+    made = {"probe": probed or _probed(one.number, probes, marks)}
+    return asked | _seen(result) | made | {"load": _load(marks)}
 
 
-def _probed(probes: list[DirtyProbe]) -> dict[str, Any] | None:  # any: JSON
+def _probed(
+    number: int, probes: list[DirtyProbe], marks: dict[str, Counters]
+) -> dict[str, Any] | None:  # any: JSON
     """None where the run had ended before."""
     if not probes:
         return None
-    return asdict(probes[0]) | {"measured_at": probes[0].measured_at.isoformat()}
+    return asdict(probes[0]) | {
+        "measured_at": probes[0].measured_at.isoformat(),
+        "number": number,
+        "load": between(marks["probe"], marks["probed"]),
+    }
+
+
+def _load(marks: dict[str, Counters]) -> dict[str, float | None] | None:
+    """While it migrated."""
+    begin, end = (marks.get(phase.value) for phase in (Phase.MIGRATING, Phase.COOL_DOWN))
+    return None if begin is None else between(begin, end or counters())
 
 
 def _seen(result: RunResult) -> dict[str, Any]:  # any: JSON
@@ -155,11 +227,22 @@ def collect(results: Path, count: int, seed: int) -> list[dict[str, Any]]:  # an
         for number in range(count):
             if number in have:
                 continue
-            found = have[number] = migrate(drawn(seed, number), at)
+            first = number - number % OF_ONE_WORKLOAD
+            alike = (have.get(other) for other in range(first, number))
+            probed = next((one["probe"] for one in alike if one and one.get("probe")), None)
+            found = have[number] = migrate(drawn(seed, number), at, probed)
             with results.open("a") as file:
                 file.write(json.dumps(found) + "\n")
             took = found["totals"] and found["totals"]["total_time_ms"]
-            print(number, found["profile"], found["state"], found["failure"][:80], took, flush=True)
+            print(
+                number,
+                found["kind"],
+                found["profile"],
+                found["state"],
+                found["failure"][:80],
+                took,
+                flush=True,
+            )
     return [have[number] for number in range(count)]
 
 

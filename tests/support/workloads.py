@@ -28,4 +28,5 @@ def workloads(draw: st.DrawFn) -> Workload:
         beat_ms=draw(st.integers(0, HOUR_MS)),
         check=check,
         cpu_ring=draw(st.sampled_from([0, 3])),
+        skew_percent=0 if check or 4096 % stride else draw(st.sampled_from([0, 50, 80, 99])),
     )

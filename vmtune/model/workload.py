@@ -53,6 +53,11 @@ class Workload:
         makes no difference. Under a KVM that emulates a guest kernel's instructions one by one,
         at about a microsecond each, ring 3 is a hundred times as fast, and the only way to write
         whole pages within reasonable time. With a share above 0 they run in ring 3 in any case.
+    :param skew_percent: 0: a pass goes over the pages in their order. 50 to 99: it writes to as
+        many pages, each drawn anew: of 100 draws so many are of the first 100 - skew percent of the
+        part, among these again so many of their first, and so on. 50 draws all alike; 80 is the
+        80-20 rule (the self-similar distribution of Gray et al., SIGMOD 1994, by steps). All pages
+        are written once before the first pass.
     :raise InvalidInput: naming the field.
     """
 
@@ -65,6 +70,7 @@ class Workload:
     beat_ms: _Number = 0
     check: _Number = 0
     cpu_ring: _Number = 0
+    skew_percent: _Number = 0
 
     def __post_init__(self) -> None:
         problems = [
@@ -128,6 +134,14 @@ class Workload:
                 "check whole words, without zero_percent and random_percent",
             ),
             ("cpu_ring", self.cpu_ring, self.cpu_ring in (0, 3), "neither 0 nor 3", "give 0 or 3"),
+            (
+                "skew_percent",
+                self.skew_percent,
+                not self.skew_percent
+                or (50 <= self.skew_percent <= 99 and not PAGE_BYTES % stride and not self.check),
+                "neither 0 nor 50 to 99, or goes with check or a stride that does not divide 4096",
+                "0 writes the pages in order, 50 draws all alike, 80 most from the first",
+            ),
         ]
 
     def command_line(self) -> str:
@@ -159,6 +173,7 @@ GUEST_NAMES: Mapping[str, str] = {
     "beat_ms": "beat_ms",
     "check": "check",
     "ring": "cpu_ring",
+    "skew": "skew_percent",
 }
 """The fields of a workload by the guest's names for them."""
 

@@ -40,7 +40,7 @@ def test_every_option_reaches_the_vm(
     ran = vmtune(
         *("lab", "vm", "--name", "x", "--host", "b", "--memory", "256Mi", "--region", "64Mi"),
         *("--stride", "1", "--idle", "200ms", "--dirty-rate", "1.5GB/s", "--zero", "20%"),
-        *("--random", "30", "--beat", "5ms", "--ring", "3", "--listener", "ears"),
+        *("--random", "30", "--beat", "5ms", "--ring", "3", "--skew", "80", "--listener", "ears"),
         *("--vcpus", "4", "--iothreads", "2", "--dirty-ring", "4096"),
     )
     assert (ran.code, ran.err) == (0, "")
@@ -53,6 +53,7 @@ def test_every_option_reaches_the_vm(
         idle_ms=200,
         beat_ms=5,
         cpu_ring=3,
+        skew_percent=80,
     )
     vm = VmSettings(
         name="x",

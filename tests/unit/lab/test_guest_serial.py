@@ -18,7 +18,7 @@ from vmtune.model.workload import Workload
 
 START = (
     "start region=268435456 stride=4096 idle_ms=5 dirty_mb=100 zero=20 random=30 beat_ms=2 check=0 "
-    "ring=3 workers=4 address=2138112 tsc_khz=2300000"
+    "ring=3 skew=0 workers=4 address=2138112 tsc_khz=2300000"
 )
 STARTED = GuestStart(
     Workload(

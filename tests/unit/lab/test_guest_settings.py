@@ -28,6 +28,7 @@ DEFAULTS = {
     "beat_ms": 0,
     "check": 0,
     "ring": 0,
+    "skew_percent": 0,
 }
 
 
@@ -88,6 +89,7 @@ MIB = 1 << 20
         ("region=4294967295", {"region_bytes": 4294967295}),
         ("stride=1\tregion=1", {"region_bytes": 1, "stride_bytes": 1}),
         ("region=1M region=2M", {"region_bytes": 2 * MIB}),
+        ("skew=80", {"skew_percent": 80}),
         ("dirty_mb=1000000 beat_ms=5 ring=3", {"dirty_mb": 1_000_000, "beat_ms": 5, "ring": 3}),
         ("zero=60 random=40", {"zero_percent": 60, "random_percent": 40}),
         ("region=1M stride=16 check=1", {"region_bytes": MIB, "stride_bytes": 16, "check": 1}),
@@ -124,6 +126,10 @@ def test_any_workload_is_accepted_as_it_is(parse: Parse, workload: Workload) -> 
         ("zero=101", "zero: is more than 100"),
         ("zero=60 random=41", "random: is more than zero leaves of 100"),
         ("check=2", "check: is neither 0 nor 1"),
+        ("skew=49", "skew: is neither 0 nor 50 to 99"),
+        ("skew=100", "skew: is neither 0 nor 50 to 99"),
+        ("skew=80 stride=8192", "skew: needs a stride that divides 4096"),
+        ("skew=80 check=1", "skew: does not go with check"),
         ("check=1 stride=12", "check: needs a stride and a region in multiples of 8"),
         ("check=1 region=65537", "check: needs a stride and a region in multiples of 8"),
         ("check=1 zero=1", "check: does not go with zero or random"),

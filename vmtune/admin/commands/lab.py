@@ -130,6 +130,7 @@ def status(session: Session, /, **options: Any) -> None:  # any: click's values 
 @click.option("--beat", help="Heartbeat interval of each worker, such as 5ms.")
 @click.option("--check", is_flag=True, help="The guest checks its memory in each pass.")
 @click.option("--ring", type=int, help="CPU ring of the workload: 3 where KVM emulates ring 0.")
+@click.option("--skew", help="0: pages in order; 50 to 99: drawn, 80 by the 80-20 rule.")
 @click.option(
     "--listener",
     type=click.Path(path_type=Path),
@@ -153,6 +154,7 @@ def vm(session: Session, /, host: str, **options: Any) -> None:  # any: click's 
         "beat_ms": _amount("--beat", options["beat"], Unit.MS),
         "check": 1 if options["check"] else None,
         "cpu_ring": options["ring"],
+        "skew_percent": _amount("--skew", options["skew"], Unit.PERCENT),
     }
     listener = options["listener"]
     given = {

@@ -55,6 +55,8 @@ class RunOrder:
     :param overrides: codes of preflight findings that are to stop nothing.
     :param once_warm: awaited with the source's driver and the VM, once the guest's pace is known
         and before the migration.
+    :param knows_pace: the warm-up lasts until the guest's pace is known, which a slow one's is
+        after minutes; else as long as the scenario says.
     """
 
     scenario: Scenario
@@ -64,6 +66,7 @@ class RunOrder:
     sample_hz: float = 20.0
     overrides: frozenset[str] = frozenset()
     once_warm: Callable[[Driver, UUID], Awaitable[None]] | None = None
+    knows_pace: bool = True
 
     @property
     def effective(self) -> Scenario:

@@ -75,7 +75,7 @@ async def _run(
         progress.report(Phase.WARM_UP)
         # Probing takes time, under libvirt seconds: then rather before the guest's pace is known.
         plan = await plan_run(stage, scenario.values, migration.overrides)
-        await _warm_up(scenario, stage, recorder, progress)
+        await _warm_up(order, stage, recorder, progress)
         if order.once_warm is not None:
             await order.once_warm(stage.source.driver, stage.vm)
         verdict = await migration.run(plan)
@@ -151,15 +151,15 @@ async def _guest_starts(stage: Stage) -> float:
     return start.at
 
 
-async def _warm_up(
-    scenario: Scenario, stage: Stage, recorder: Recorder, progress: _Progress
-) -> None:
-    """Let the guest work, until its own pace is known.
+async def _warm_up(order: RunOrder, stage: Stage, recorder: Recorder, progress: _Progress) -> None:
+    """Let the guest work, until its own pace is known where that is asked for.
 
     :raise SetupError: its QEMU has ended.
     """
-    enough_ms = scenario.warmup_s * 1000
-    max_ms = enough_ms + max(_REPORTS_WITHIN * scenario.warmup_s, _REPORTS_WITHIN_LEAST_S) * 1000
+    warmup_s = order.effective.warmup_s
+    enough_ms = warmup_s * 1000
+    longer_s = max(_REPORTS_WITHIN * warmup_s, _REPORTS_WITHIN_LEAST_S)
+    max_ms = enough_ms + (longer_s * 1000 if order.knows_pace else 0)
     while (at_ms := recorder.at_ms()) < max_ms:
         progress.report(Phase.WARM_UP)
         if stage.pid(HostSide.SOURCE) is None:

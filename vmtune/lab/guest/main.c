@@ -9,7 +9,7 @@
  * clock's ticks per millisecond:
  *
  *   start region=268435456 stride=4096 idle_ms=0 dirty_mb=0 zero=0 random=0 beat_ms=0 check=0
- *   ring=0 workers=2 address=2134016 tsc_khz=2599998
+ *   ring=0 skew=0 workers=2 address=2134016 tsc_khz=2599998
  *
  * and then there is a line for each pass of a worker over its part: the worker, the number of
  * the pass, when it ended since the start, and how long it took, with waiting for its turn at a

@@ -74,6 +74,7 @@ static const struct parameter {
     {"beat_ms", offsetof(struct settings, beat_ms), 0},
     {"check", offsetof(struct settings, check), 0},
     {"ring", offsetof(struct settings, ring), 0},
+    {"skew", offsetof(struct settings, skew_percent), 0},
 };
 
 static const char *parse_parameter(const char *name, uint32_t name_length,
@@ -144,5 +145,11 @@ int settings_parse(const char *line, struct settings *settings,
         return refuse(error, "check", 5, "does not go with zero or random");
     if (settings->ring != 0 && settings->ring != 3)
         return refuse(error, "ring", 4, "is neither 0 nor 3");
+    if (settings->skew_percent && (settings->skew_percent < 50 || settings->skew_percent > 99))
+        return refuse(error, "skew", 4, "is neither 0 nor 50 to 99");
+    if (settings->skew_percent && 4096 % settings->stride_bytes)
+        return refuse(error, "skew", 4, "needs a stride that divides 4096");
+    if (settings->skew_percent && settings->check)
+        return refuse(error, "skew", 4, "does not go with check");
     return 0;
 }

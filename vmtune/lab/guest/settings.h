@@ -15,6 +15,7 @@ struct settings {
     uint32_t beat_ms;           /* beat_ms=0    time from beat to beat, see beat.h */
     uint32_t check;             /* check=0      1: look for what was written before, see content.h */
     uint32_t ring;              /* ring=0       ring of the workers, 0 or 3; with shares always 3 */
+    uint32_t skew_percent;      /* skew=0       0: pages in order; 50 to 99: drawn, see draw.h */
 };
 
 struct settings_error {

@@ -3,6 +3,7 @@
 #include "beat.h"
 #include "clock.h"
 #include "cpus.h"
+#include "draw.h"
 #include "halt.h"
 #include "line.h"
 #include "ports.h"
@@ -40,6 +41,10 @@ struct worker {
     uint64_t worked, longest, ended;
     uint64_t report_ticks;
     uint64_t reported;                  /* when last */
+
+    uint64_t pages;                     /* of its part */
+    uint64_t drawn;                     /* random, never 0 */
+    uint64_t draws;                     /* so far */
 };
 
 struct job job;
@@ -179,6 +184,29 @@ static void go_over_part(struct worker *worker)
     }
 }
 
+/* As many pages as its part has, each drawn anew. */
+static void go_over_drawn(struct worker *worker)
+{
+    uint64_t before = read_tsc();
+
+    for (uint64_t written = 0; written < worker->pages;) {
+        uint64_t turn = worker->pages - written;
+
+        if (worker->watches_clock && turn > worker->writes)
+            turn = worker->writes;
+        for (uint64_t n = 0; n < turn; n++) {
+            const uint64_t at = worker->from + draw_page(&worker->drawn, worker->pages, job.settings.skew_percent) * PAGE;
+
+            /* Not the pass: who compares pages would not see the second write of one. */
+            content_write(&job.content, at, at + PAGE < worker->to ? at + PAGE : worker->to,
+                          ++worker->draws);
+        }
+        written += turn;
+        if (worker->watches_clock)
+            before = look_at_clock(worker, before, turn * PAGE);
+    }
+}
+
 static void rest(struct worker *worker)
 {
     const uint64_t begin = read_tsc();
@@ -213,6 +241,8 @@ static void set_up(struct worker *worker, uint32_t number)
     worker->to = job.content.region + pages * (number + 1) / job.workers * PAGE;
     if (worker->to > end)
         worker->to = end;
+    worker->pages = (worker->to - worker->from + PAGE - 1) / PAGE;
+    worker->drawn = read_tsc() * 2 + 1;
     worker->turn_ticks = khz * TURN_US / 1000;
     worker->beat_ticks = khz * settings->beat_ms;
     worker->report_ticks = khz * REPORT_MS * job.workers;
@@ -243,6 +273,7 @@ static void report_start(void)
     line_field(&line, "beat_ms", settings->beat_ms);
     line_field(&line, "check", settings->check);
     line_field(&line, "ring", settings->ring);
+    line_field(&line, "skew", settings->skew_percent);
     line_field(&line, "workers", job.workers);
     line_field(&line, "address", job.content.region);
     line_field(&line, "tsc_khz", job.ticks_per_ms);
@@ -280,6 +311,9 @@ void worker_run(uint32_t number)
     set_up(&worker, number);
     worker.may_halt = !to_ring_3;
     content_lay_out(&job.content, worker.from, worker.to);
+    /* Passes of drawn pages leave some out: all of the region is in use from the beginning. */
+    if (job.settings.skew_percent)
+        content_write(&job.content, worker.from, worker.to, 0);
     wait_for_all(number);
     worker.due = worker.next_beat = read_tsc();
     for (;;) {
@@ -287,7 +321,10 @@ void worker_run(uint32_t number)
         uint64_t took;
 
         worker.pass++;
-        go_over_part(&worker);
+        if (job.settings.skew_percent)
+            go_over_drawn(&worker);
+        else
+            go_over_part(&worker);
         worker.ended = read_tsc();
         took = clock_between(begin, worker.ended);
         worker.unreported++;

@@ -188,10 +188,10 @@ def nearest_power_of_two(size: int) -> int:
 def to_json(scenario: Scenario) -> dict[str, Any]:  # any JSON
     """All of *scenario*, so that :func:`from_json` reads back the same."""
     written: dict[str, Any] = documents.to_json(scenario)
-    if not scenario.workload.check:
-        del written["workload"][
-            "check"
-        ]  # a release without it refuses it, and runs of it compare as equal
+    # A release without them refuses them, and runs of it compare as equal.
+    for name in ("check", "skew_percent"):
+        if not getattr(scenario.workload, name):
+            del written["workload"][name]
     return written
 
 

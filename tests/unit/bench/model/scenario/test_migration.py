@@ -90,12 +90,13 @@ def test_json_brings_back_the_same_scenario(scenario: Scenario) -> None:
     assert from_json({}, base=scenario) == scenario
 
 
-def test_runs_of_before_there_was_a_check_of_memory_have_the_same_setup() -> None:
+@pytest.mark.parametrize(("name", "value"), [("check", 1), ("skew_percent", 80)])
+def test_runs_of_before_there_was_such_a_setting_have_the_same_setup(name: str, value: int) -> None:
     scenario = Scenario("a/b")
-    assert "check" not in to_json(scenario)["workload"]
-    checked = replace(scenario, workload=replace(scenario.workload, check=1))
-    assert to_json(checked)["workload"]["check"] == 1
-    assert from_json(to_json(checked)) == checked
+    assert name not in to_json(scenario)["workload"]
+    changed = replace(scenario, workload=replace(scenario.workload, **{name: value}))
+    assert to_json(changed)["workload"][name] == value
+    assert from_json(to_json(changed)) == changed
 
 
 @given(
