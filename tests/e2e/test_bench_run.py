@@ -120,6 +120,15 @@ ACCELERATORS = [
 ]
 
 
+async def test_a_warm_up_may_end_before_the_pace_of_a_slow_guest_is_known(base: Path) -> None:
+    a_minute_a_pass = Workload(16 * MIB, dirty_mb_per_s=1, idle_ms=60_000, beat_ms=5)
+    scenario = replace(QUICK, workload=a_minute_a_pass, warmup_s=1)
+    result = await run(base, scenario, knows_pace=False)
+    assert (result.state, result.failure) == (RunState.COMPLETED, "")
+    assert result.record.migration_ms is not None
+    assert 1000 <= result.record.migration_ms < 25_000  # else it waits for 31 s
+
+
 @pytest.mark.parametrize("kvm", ACCELERATORS)
 @pytest.mark.parametrize("build", builds(), ids=lambda build: build.label)
 async def test_a_run_is_measured_whole(base: Path, build: Build, kvm: bool) -> None:
