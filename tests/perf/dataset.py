@@ -5,7 +5,8 @@ has a bandwidth, a downtime limit and a profile of its own, so that a number alw
 migration. Two QEMUs of this machine migrate over loopback, held at the bandwidth. Each is appended
 to migrations.jsonl in the folder RESULTS as it ends, with the probe that was made before the first
 of the four, its samples, QEMU's totals, the guest's silences, and how busy the machine was; a
-second call goes on where the first was stopped.
+second call goes on where the first was stopped, and the first one of the usual SEED where the
+published dataset ends.
 
     python -m tests.perf.dataset RESULTS [COUNT [SEED]]
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from tests.perf import dataset_file
 from tests.perf.machine_load import Counters, between, counters
 from tests.perf.support import folder
 from vmtune.bench.migration.order import DirectTestbed, Phase, RunOrder, RunProgress, RunResult
@@ -250,7 +252,10 @@ def main() -> None:
     """Do those that are not there yet."""
     count = int(sys.argv[2]) if len(sys.argv) > 2 else COUNT
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
-    collect(Path(sys.argv[1]) / "migrations.jsonl", count, seed)
+    results = Path(sys.argv[1]) / "migrations.jsonl"
+    if seed == SEED and not results.exists():
+        dataset_file.unpack_lines(dataset_file.PUBLISHED, results)
+    collect(results, count, seed)
 
 
 if __name__ == "__main__":

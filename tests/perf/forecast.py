@@ -27,7 +27,7 @@ from typing import Any
 from tests.perf.dataset import LONGEST_S, SEED, collect
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
-from vmtune.forecast.conditions import conditions_of
+from vmtune.forecast.conditions import compresses, conditions_of
 from vmtune.forecast.errors import USUAL, Errors
 from vmtune.forecast.learnt import Case, learnt
 from vmtune.forecast.path import expect_throughput, limit_on_wire, sent_by
@@ -123,7 +123,9 @@ def forecast(one: _Migration, others: Sequence[_Migration], chance: random.Rando
     past = [sent for o in recorded if (sent := sent_by(Totals(**o["totals"]), o["values"]))]
     throughput = expect_throughput(past, limit_on_wire(values))
     assert throughput is not None, "every migration of the dataset has a bandwidth limit"
-    computed = expect(probe, throughput, conditions_of(values), errors=_AS_COMPUTED)
+    computed = expect(
+        probe, throughput, conditions_of(values), compresses(values), errors=_AS_COMPUTED
+    )
     return Held(one, computed, Totals(**one["totals"]) if one["totals"] else None)
 
 
