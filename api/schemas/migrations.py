@@ -113,6 +113,22 @@ class PostcopyView(Model):
         return cls.from_record(figures, latency_p99_at_most_us=figures.latency_at_most_us(0.99))
 
 
+class CopiedDiskView(Model):
+    """A disk that is copied along."""
+
+    target: str = Field(description="Its name in the configuration, such as `vda`.")
+    path: str
+    created: bool = Field(
+        description="The destination had no image there: it was made for this migration, and is "
+        "removed if the VM does not arrive."
+    )
+    total_bytes: int = Field(description="What is to be copied; grows with what the guest writes.")
+    copied_bytes: int
+    ready_ms: int | None = Field(
+        description="Time from the migration's start until the copy had caught up; null before."
+    )
+
+
 class MigrationView(Model):
     """The record of one live migration."""
 
@@ -151,6 +167,7 @@ class MigrationView(Model):
         description="What post-copy cost the guest; null if it was not used or QEMU did not count. "
         "QEMU counts where vmtune sets up the destination by its monitor; libvirt offers no way."
     )
+    disks: list[CopiedDiskView] = Field(description="The disks that are copied with it.")
     outcomes: list[OutcomeView] = Field(description="Outcomes, read back during the migration.")
     steps: list[StepView] = Field(description="The profile's convergence steps.")
     step_texts: StepTexts
@@ -192,6 +209,7 @@ class MigrationView(Model):
             missing_flags=missing_flags(record.problems),
             outcomes=[OutcomeView.of(outcome, rows) for outcome in record.outcomes],
             postcopy=PostcopyView.of(record.postcopy),
+            disks=[CopiedDiskView.from_record(disk) for disk in record.disks],
             steps=StepView.all_of(record.steps),
             step_texts=step_texts(record.steps),
             queued=position is not None,

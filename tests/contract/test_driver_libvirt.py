@@ -34,6 +34,7 @@ from vmtune.errors import (
 from vmtune.hypervisor.libvirt import configuration
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder, MigrationHandle
+from vmtune.model.host.disks import Disk, DiskAtHost
 from vmtune.model.host.facts import VmState
 from vmtune.model.host.hardware import Hardware
 from vmtune.model.migration.record import QemuStatus, Snapshot
@@ -281,19 +282,26 @@ async def test_a_destination_says_what_it_offers_of_what_a_vm_needs(pair: Pair) 
     facts = await pair.source.vm_facts(pair.vm)
     needs = facts.hardware
     assert needs is not None
-    assert needs.disk_paths
+    assert needs.disks
+    disks = tuple(await pair.source.disks(pair.vm))
+    assert [(disk.target, disk.path) for disk in disks] == [
+        (disk.target, disk.path) for disk in needs.disks
+    ]
+    assert all(disk.capacity_bytes and disk.identity for disk in disks)
     assert (needs.cpu_mode, needs.tpm, needs.host_devices, needs.snapshots) == ("custom", "", (), 0)
     offer = await pair.destination.offer(facts)
-    assert (offer.machine, offer.cpu, offer.missing_paths) == (True, True, ())
+    assert (offer.machine, offer.cpu) == (True, True)
+    # Both hosts of the plain lab see the same files.
+    assert all(offer.disks[disk.target].is_same(disk) for disk in disks)
     assert offer.tpms is not None
     rare = needs.cpu_xml.replace("</cpu>", "<feature policy='require' name='avx512-4vnniw'/></cpu>")
     other = Hardware(
-        cpu_xml=rare, hugepage_bytes=2 * MIB, disk_paths=(*needs.disk_paths, "/nowhere/x.img")
+        cpu_xml=rare, hugepage_bytes=2 * MIB, disks=(Disk("vdz", path="/nowhere/x.img"),)
     )
     offer = await pair.destination.offer(replace(facts, hardware=other))
     assert offer.cpu is False
     assert offer.free_hugepages_bytes is not None
-    assert offer.missing_paths == ("/nowhere/x.img",)
+    assert offer.disks == {"vdz": DiskAtHost(present=False, folder=False)}
     strange = await pair.destination.offer(replace(facts, machine="pc-q35-99.1"))
     assert strange.machine is False
 

@@ -14,6 +14,7 @@ import structlog
 
 from vmtune.engine import postcopy
 from vmtune.engine.arrived_settings import restore_arrived
+from vmtune.engine.copied_disks import end_copies
 from vmtune.engine.end_state import GUEST_LOST, Evidence, find_end
 from vmtune.engine.notes import Hosts
 from vmtune.engine.read_back import close_outcomes, read_on_arrival
@@ -22,6 +23,7 @@ from vmtune.errors import NotFound, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, VmState
 from vmtune.model.migration.controller_record import ReaperEnd
+from vmtune.model.migration.disks import arrived
 from vmtune.model.migration.record import (
     Migration,
     MigrationFields,
@@ -94,13 +96,17 @@ async def finalize(
             await _reset(record, source, destination)
         if libvirt:
             await restore_arrived(record, destination)
+        await end_copies(record, end.state, destination)
+        if record.disks:
+            fields["disks"] = arrived(record.disks)
         problems = (*paused, *lacks, *await _left_behind(record, source))
     else:
         paused = await resume_if_paused(record, source)
         if resets:
             # A destination that waits without libvirt still has what was set for this one.
             await _reset(record, source, None if libvirt else destination)
-        problems = (*paused, *await _restore_journal(record, source))
+        left = await end_copies(record, end.state, destination)
+        problems = (*paused, *await _restore_journal(record, source), *left)
         outcomes = close_outcomes(record, "the migration did not complete")
     problems = (*record.problems, *problems)
     return fields | MigrationFields(outcomes=tuple(outcomes.values()), problems=problems)

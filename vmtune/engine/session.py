@@ -21,6 +21,7 @@ import structlog
 
 from vmtune.engine.context import Clock, Monotonic
 from vmtune.engine.controllers import Controllers, Past
+from vmtune.engine.copied_disks import CopyWatch
 from vmtune.engine.end_state import Evidence
 from vmtune.engine.expectation import Expectation
 from vmtune.engine.finalize import CarryOver, finalize
@@ -41,6 +42,7 @@ from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.disks import to_copy
 from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.record import (
     AbortState,
@@ -140,6 +142,7 @@ class MigrationSession:
         self._active = False
         self._cancelling_since: float | None = None
         self._postcopy = PostcopyWatch(hosts, notes, self._clock)
+        self._disks = CopyWatch(hosts, notes)
 
     async def prepare(self, plan: Plan) -> None:
         """Journal what is set on the source, then set what goes through its monitor. Repeated, it
@@ -226,9 +229,15 @@ class MigrationSession:
         controllers.migration_starts(self._started)
         # After this, a takeover knows that the reaper ran already.
         await self.notes.flush(controllers)
-        order = MigrateOrder(
-            record.vm, plan.migrate_values(), plan.destination_values(), self._note_prior
-        )
+        values = plan.migrate_values()
+        if plan.disks:
+            # Noted before libvirt creates an image: what is made is removed if the VM stays here.
+            incremental = values.get("copy_storage_incremental") is True
+            disks = await destination.prepare_images(
+                record.vm, to_copy(plan.disks), incremental=incremental
+            )
+            await self.notes.save(MigrationFields(disks=tuple(disks)))
+        order = MigrateOrder(record.vm, values, plan.destination_values(), self._note_prior)
         self.handle = await source.start_migration(order, destination)
         if await self.hosts.connection() is not Connection.LIBVIRT:
             # All is set by now, and stays until it is reset: proven however soon it ends.
@@ -330,6 +339,7 @@ class MigrationSession:
             await self.read_back(final=False)
         if snapshot.status is QemuStatus.CANCELLING:
             await self._on_cancelling()
+        await self._disks.look(self._clock.now(), self._started)
         if snapshot.sample is not None:
             await self._controllers.on_sample(snapshot.sample)
 

@@ -11,8 +11,10 @@ from uuid import UUID
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
+from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import Offer
+from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.prior import NotePrior, Prior
 from vmtune.model.migration.record import Snapshot, Totals
@@ -270,6 +272,31 @@ class Driver(Controls, Protocol):
 
     async def offer(self, vm: VmFacts) -> Offer:
         """What this host offers of what a VM of another host needs."""
+
+    async def disks(self, vm: UUID) -> Sequence[Disk]:
+        """The disks of a running VM, with their sizes; none without libvirt."""
+
+    async def prepare_images(
+        self, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool
+    ) -> Sequence[CopiedDisk]:
+        """On the destination of a migration that copies *disks*: look whether their images exist,
+        and let libvirt create those that do not. Says which these are.
+
+        :raise CommandRefused: an image exists that would be overwritten, or one lacks that an
+            incremental copy needs, or it could not be created.
+        """
+
+    async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
+        """Undo :meth:`prepare_images`, and remove images of a VM that does not run here. Harmless
+        when repeated.
+
+        :return: the images of *remove* that are gone now.
+        :raise CommandRefused: the VM runs here; nothing was removed.
+        """
+
+    async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
+        """How far the copies of some of a VM's disks are, by their targets, asked on the source;
+        without those that are not copied right now."""
 
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of the objects that the VM's QEMU was started with or has got since: TLS

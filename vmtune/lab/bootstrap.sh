@@ -32,7 +32,7 @@ virtual_packages='qemu-system-x86 libvirt-daemon-system libvirt-clients libvirt-
 plain_packages='gcc libc6-dev make pkg-config python3 python3-dev python3-venv
     iproute2 util-linux ca-certificates curl'
 [ $tests = no ] || plain_packages="$plain_packages postgresql chromium fio ovmf
-    qemu-guest-agent openssh-server openssl dbus-daemon polkitd sasl2-bin"
+    qemu-guest-agent qemu-utils openssh-server openssl dbus-daemon polkitd sasl2-bin"
 # The oldest versions that vmtune's own guest, lab and tests are run with.
 qemu_floor='1:10.0'
 libvirt_floor='11.0'
@@ -65,6 +65,9 @@ missing_programs() {
     fi
     if [ $tests = yes ] && ! PATH=$PATH:/usr/sbin command -v qemu-ga >/dev/null; then
         printf ' qemu-ga (QEMU guest agent)'
+    fi
+    if [ $tests = yes ] && ! command -v qemu-img >/dev/null; then
+        printf ' qemu-img (QEMU utilities)'
     fi
     if [ $tests = yes ] && [ ! -x /usr/sbin/sshd ]; then
         printf ' sshd (OpenSSH server)'

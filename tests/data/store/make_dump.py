@@ -31,6 +31,7 @@ from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVm, Ev
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.model.migration.steps import AfterSeconds, Step, StepAction
 from vmtune.model.plan.changes import Change
@@ -78,7 +79,7 @@ def fill(store: Store) -> None:
     store.migrations.add_rounds(done.id, make_rounds(430))
     taken = StepRecord(0, 300_020, 9, "abort", "300.0 s passed", StepEffect.REFUSED, "no")
     store.migrations.note_step(done.id, taken, [Change("downtime_limit_ms", 300)])
-    store.migrations.update(done.id, reaper=REPORT)
+    store.migrations.update(done.id, reaper=REPORT, disks=(CopiedDisk("vda", "/x", True, 9, 4),))
     store.migrations.update(
         done.id, state=MigrationState.COMPLETED, totals=Totals(23_000, 40, 7, 1 << 33, 14)
     )

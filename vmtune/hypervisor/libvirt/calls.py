@@ -16,6 +16,7 @@ from vmtune.hypervisor.libvirt.errors import (
 )
 from vmtune.hypervisor.libvirt.library import Library, load_library
 from vmtune.model.host.facts import Postcopy, VmState
+from vmtune.model.migration.disks import Mirrored
 from vmtune.model.versions import Version
 
 # virDomainState and its reasons: libvirt's ABI.
@@ -39,6 +40,8 @@ _STATES = {
     7: VmState.PAUSED,
 }
 
+_JOB_IN_BYTES = 1
+"""VIR_DOMAIN_BLOCK_JOB_INFO_BANDWIDTH_BYTES."""
 Parameters = Mapping[str, int | str | list[str]]
 """Typed parameters by libvirt's names; a list is one parameter given several times."""
 
@@ -187,6 +190,21 @@ class Domain:
         out = self._library.constant("VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT")
         return int(stats.get("time_elapsed", 0)) if stats.get("operation") == out else None
 
+    def block_sizes(self, target: str) -> tuple[int, int]:
+        """Bytes that the guest sees of a disk, and that it takes on its host."""
+        with self._errors():
+            capacity, allocated, _physical = self._raw.blockInfo(target, 0)
+        return int(capacity), int(allocated)
+
+    def copying(self, target: str) -> Mirrored | None:
+        """How far the copy of a disk is; None where it is not copied right now."""
+        with self._errors():
+            job = self._raw.blockJobInfo(target, _JOB_IN_BYTES)
+        if not job or job.get("type") != self._library.constant("VIR_DOMAIN_BLOCK_JOB_TYPE_COPY"):
+            return None
+        copied, total = int(job["cur"]), int(job["end"])
+        return Mirrored(total, copied, ready=0 < total <= copied)
+
     def resident_bytes(self) -> int | None:
         """What of its QEMU is in memory; None where libvirt does not say."""
         with self._errors():
@@ -203,9 +221,34 @@ class Domain:
         return {name: value for name, value in stats.items() if isinstance(value, int)}
 
 
+class Pool:
+    """A storage pool that is a folder. Every method may raise what a domain's do."""
+
+    def __init__(self, connection: Connection, raw: Any) -> None:  # any: as above
+        self._raw = raw
+        self._errors = connection.errors
+
+    def look(self) -> tuple[frozenset[str], int]:
+        """The names in it right now, and the bytes that are free."""
+        with self._errors():
+            self._raw.refresh(0)
+            return frozenset(self._raw.listVolumes()), int(self._raw.info()[3])
+
+    def delete(self, name: str) -> None:
+        """Delete a file in it."""
+        with self._errors():
+            self._raw.storageVolLookupByName(name).delete(0)
+
+    def deactivate(self) -> None:
+        """Let libvirt forget it, if nobody has defined it. Its files stay."""
+        with self._errors():
+            self._raw.destroy()
+
+
 EventCallback = Callable[[str, UUID, tuple[Any, ...]], None]  # any: as each event has it
 """Called in libvirt's event thread with the event's name, the VM, and what it says."""
 
+_ACTIVE_POOLS = "VIR_CONNECT_LIST_STORAGE_POOLS_ACTIVE"
 _EVENTS = (
     "VIR_DOMAIN_EVENT_ID_LIFECYCLE",
     "VIR_DOMAIN_EVENT_ID_MIGRATION_ITERATION",
@@ -255,6 +298,28 @@ class Connection:
         """The VMs, running or not."""
         with self.errors():
             return [Domain(self, raw) for raw in self._raw.listAllDomains(0)]
+
+    def pool_at(self, folder: str) -> Pool | None:
+        """The active storage pool that is this folder; None where there is none."""
+        try:
+            with self.errors():
+                raw = self._raw.storagePoolLookupByTargetPath(folder)
+                if not raw.isActive():
+                    return None
+        except LibvirtRefused:
+            return None
+        return Pool(self, raw)
+
+    def create_pool(self, xml: str) -> Pool:
+        """A storage pool that is there until it is deactivated."""
+        with self.errors():
+            return Pool(self, self._raw.storagePoolCreateXML(xml, 0))
+
+    def pools_named(self, prefix: str) -> list[Pool]:
+        """The active storage pools whose names begin so."""
+        with self.errors():
+            active = self._raw.listAllStoragePools(self.library.flags(_ACTIVE_POOLS))
+            return [Pool(self, raw) for raw in active if raw.name().startswith(prefix)]
 
     def define(self, xml: str) -> None:
         """Store a persistent configuration."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 from vmtune.errors import CommandRefused, NotFound, TooLate
 from vmtune.hypervisor.guard import OPEN, Guard
-from vmtune.hypervisor.libvirt import recovery
+from vmtune.hypervisor.libvirt import images, recovery
 from vmtune.hypervisor.libvirt.agent import LibvirtChannel
 from vmtune.hypervisor.libvirt.calls import Connection, VmStatus, open_connection
 from vmtune.hypervisor.libvirt.configuration import change_configuration
 from vmtune.hypervisor.libvirt.connection import Link
+from vmtune.hypervisor.libvirt.disks import measured_disks
 from vmtune.hypervisor.libvirt.domain_xml_edit import edit_destination_xml
 from vmtune.hypervisor.libvirt.errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.hypervisor.libvirt.hardware import read_offer
@@ -51,8 +52,10 @@ from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.hypervisor.qemu.probe import QemuProbe
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
+from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import HostFacts, Postcopy, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import Offer
+from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.postcopy import not_arrived, not_paused
 from vmtune.model.migration.postcopy_figures import PostcopyFigures, read_postcopy_figures
 from vmtune.model.migration.prior import Prior
@@ -481,6 +484,41 @@ class LibvirtDriver:
     async def offer(self, vm: VmFacts) -> Offer:
         """What this host offers, by the capabilities of its domains."""
         return await self._link.ask(lambda connection: read_offer(connection, vm, self._local()))
+
+    async def disks(self, vm: UUID) -> Sequence[Disk]:
+        """Its disks, by its XML, with the sizes that libvirt knows."""
+        return await self._link.ask(
+            lambda connection: measured_disks(connection.domain(vm), self._local()), waits=True
+        )
+
+    async def prepare_images(
+        self, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool
+    ) -> Sequence[CopiedDisk]:
+        """As :func:`~vmtune.hypervisor.libvirt.images.make_ready`."""
+        return await self._link.change(
+            lambda connection: images.make_ready(connection, vm, disks, incremental=incremental)
+        )
+
+    async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
+        """As :func:`~vmtune.hypervisor.libvirt.images.remove_images`."""
+
+        def call(connection: Connection) -> Collection[str]:
+            if remove:
+                return images.remove_images(connection, vm, remove)
+            images.forget_pools(connection, vm)
+            return ()
+
+        return await self._link.change(call)
+
+    async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
+        """The disks' jobs that copy, as libvirt says."""
+
+        def call(connection: Connection) -> dict[str, Mirrored]:
+            domain = connection.domain(vm)
+            jobs = {target: domain.copying(target) for target in targets}
+            return {target: job for target, job in jobs.items() if job is not None}
+
+        return await self._link.ask(call, waits=True)
 
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of its QEMU's objects."""

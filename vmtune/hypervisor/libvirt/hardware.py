@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.disks import look_at_disks, read_disks
 from vmtune.hypervisor.libvirt.domain_xml import parse, size_in_bytes
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.host import LocalDaemon
@@ -14,7 +15,6 @@ from vmtune.model.host.hardware import Hardware, Offer
 
 _KIB = 1 << 10
 _CPU_INCOMPATIBLE = 0  # VIR_CPU_COMPARE_INCOMPATIBLE
-_DISK_PATHS = ("file", "dev")
 
 
 def read_hardware(live: str, boot: str | None = None, snapshots: int = 0) -> Hardware:
@@ -32,7 +32,7 @@ def read_hardware(live: str, boot: str | None = None, snapshots: int = 0) -> Har
         hugepage_bytes=_hugepage_bytes(root),
         cpu_mode=configured.get("mode", "custom") if configured is not None else "",
         cpu_xml="" if cpu is None else ElementTree.tostring(cpu, encoding="unicode"),
-        disk_paths=tuple(_disk_paths(root)),
+        disks=read_disks(root),
         snapshots=snapshots,
     )
 
@@ -63,13 +63,6 @@ def _hugepage_bytes(root: Element) -> int:
     return size_in_bytes(page.get("size", "0"), page.get("unit", "KiB"))
 
 
-def _disk_paths(root: Element) -> list[str]:
-    found: list[str] = []
-    for source in root.findall("devices/disk/source"):
-        found += (path for name in _DISK_PATHS if (path := source.get(name)))
-    return found
-
-
 def read_offer(connection: Connection, vm: VmFacts, daemon: LocalDaemon | None) -> Offer:
     """What the host of *connection* offers of what *vm* needs. Blocks.
 
@@ -86,16 +79,12 @@ def read_offer(connection: Connection, vm: VmFacts, daemon: LocalDaemon | None) 
     if tpm is not None:
         values = tpm.findall("enum[@name='backendModel']/value")
         tpms = frozenset(value.text or "" for value in values)
-    seen = {path: daemon.has_file(path) if daemon else None for path in needs.disk_paths}
-    missing = None
-    if None not in seen.values():
-        missing = tuple(path for path, there in seen.items() if not there)
     return Offer(
         machine=True,
         cpu=_has_cpu(connection, kind, vm.machine, needs.cpu_xml),
         tpms=tpms,
         free_hugepages_bytes=_free_bytes(connection, needs.hugepage_bytes),
-        missing_paths=missing,
+        disks=look_at_disks(connection, needs.disks, daemon),
     )
 
 

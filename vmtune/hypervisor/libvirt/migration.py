@@ -16,6 +16,7 @@ from vmtune.hypervisor.libvirt.calls import Connection, Parameters
 from vmtune.hypervisor.libvirt.threads import may_be_left, settle
 from vmtune.model.migration.record import Snapshot
 from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.texts import TextForm, targets
 from vmtune.model.tunables.tunable import LibvirtKind, Route, Tunable, Value
 
 UNLIMITED_MIB_PER_S = 8796093022207
@@ -72,6 +73,8 @@ def migration_arguments(values: Mapping[str, Value]) -> MigrationArguments:
             case LibvirtKind.PARAMETER if libvirt.name == _COMPRESSION:
                 if value is not False and value != "none":
                     methods += [_METHODS[name] if value is True else str(value)]
+            case LibvirtKind.PARAMETER if row.form is TextForm.TARGETS:
+                parameters[libvirt.name] = targets(str(value))
             case LibvirtKind.PARAMETER:
                 parameters[libvirt.name] = _scaled(row, value)
             case _:

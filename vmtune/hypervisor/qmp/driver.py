@@ -37,10 +37,12 @@ from vmtune.hypervisor.qmp.monitor import NO_QEMU, QmpMonitor
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent, Qemu
 from vmtune.hypervisor.qmp.recovery import recover
 from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
+from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import UNKNOWN_OFFER, Offer
 from vmtune.model.host.network import direct_address
 from vmtune.model.host.ring_reset import resets_end_early
+from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.postcopy_figures import PostcopyFigures, read_postcopy_figures
 from vmtune.model.migration.prior import Prior
 from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
@@ -339,6 +341,31 @@ class QmpDriver:
     async def offer(self, vm: VmFacts) -> Offer:
         """The QEMU that waits has been started with what it needs."""
         return UNKNOWN_OFFER
+
+    async def disks(self, vm: UUID) -> Sequence[Disk]:
+        """None: the QEMU that waits has been started with what it needs."""
+        return ()
+
+    async def prepare_images(
+        self, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool
+    ) -> Sequence[CopiedDisk]:
+        """Refused where there are any: a plan says so before (``copy_needs_libvirt``)."""
+        if disks:
+            raise CommandRefused(
+                "a QEMU without libvirt copies no disks",
+                field="values.copy_storage",
+                code="copy_needs_libvirt",
+                remedy="use shared storage, or unset it",
+            )
+        return disks
+
+    async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
+        """Nothing: none was prepared."""
+        return ()
+
+    async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
+        """None."""
+        return {}
 
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of its QEMU's objects."""

@@ -28,7 +28,7 @@ from vmtune.model.plan.changes import Change, in_order, undo
 from vmtune.model.tunables import tunable as tunables
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
-from vmtune.model.tunables.rows.network import NETWORK_NAMES
+from vmtune.model.tunables.rows.storage import CALL_ARGUMENTS
 from vmtune.model.tunables.tunable import QmpKind, Route, Value
 
 _LOOK_EVERY_S = 0.5
@@ -152,7 +152,7 @@ async def restore(qemu: Qemu, prior: Prior, registry: TunableRegistry) -> None:
 
 def _values_of(order: MigrateOrder, side: tunables.Side) -> dict[str, Value]:
     """The order's values for one side."""
-    values = {n: v for n, v in order.values.items() if n not in NETWORK_NAMES}
+    values = {n: v for n, v in order.values.items() if n not in CALL_ARGUMENTS}
     named = {n: v for n, v in values.items() if BUILT_IN[n].side in (side, _BOTH)}
     return {**named, **order.destination_values} if side is _DESTINATION else named
 

@@ -55,14 +55,4 @@ HARDWARE_ROWS = (
         "libvirt migrates no VM with snapshots, and keeps {count} of this one",
         "delete them, or with --metadata only what libvirt knows of them (virsh snapshot-delete)",
     ),
-    blocker(
-        "disk_missing",
-        "the destination does not have {paths}",
-        "put the disk on storage that both hosts have, or let virsh copy it (--copy-storage-all)",
-    ),
-    warning(
-        "disks_not_seen",
-        "nobody can be asked whether the destination has the same {paths}",
-        "check that they are on storage that both hosts have",
-    ),
 )

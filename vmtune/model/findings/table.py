@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from vmtune import units
+from vmtune.model.findings.disk_rows import DISK_ROWS
 from vmtune.model.findings.doctor_rows import DOCTOR_ROWS
 from vmtune.model.findings.hardware_rows import HARDWARE_ROWS
 from vmtune.model.findings.kinds import FindingKind, Severity, blocker, warning
@@ -326,7 +327,7 @@ _TABLE = (
     ),
 )
 
-_ROWS = (*_TABLE, *POOL_ROWS, *RING_ROWS, *DOCTOR_ROWS, *PACK_ROWS, *HARDWARE_ROWS)
+_ROWS = (*_TABLE, *POOL_ROWS, *RING_ROWS, *DOCTOR_ROWS, *PACK_ROWS, *HARDWARE_ROWS, *DISK_ROWS)
 FINDINGS: Mapping[str, FindingKind] = MappingProxyType({kind.code: kind for kind in _ROWS})
 """Every finding by code."""
 assert len(FINDINGS) == len(_ROWS), "a finding code is defined twice"

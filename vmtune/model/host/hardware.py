@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vmtune.model.host.disks import Disk, DiskAtHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +18,6 @@ class Hardware:
         the XML leaves it to the host.
     :param cpu_mode: of its configuration: ``host-model``, ``host-passthrough``, ``custom``, ....
     :param cpu_xml: its running CPU, as libvirt has it; empty where it names none.
-    :param disk_paths: files and devices of the host that are its disks.
     :param snapshots: how many libvirt keeps of it.
     """
 
@@ -24,7 +26,7 @@ class Hardware:
     hugepage_bytes: int = 0
     cpu_mode: str = ""
     cpu_xml: str = ""
-    disk_paths: tuple[str, ...] = ()
+    disks: tuple[Disk, ...] = ()
     snapshots: int = 0
 
 
@@ -36,14 +38,14 @@ class Offer:
     :param cpu: it can give the guest its CPU.
     :param tpms: the backends of TPMs.
     :param free_hugepages_bytes: in huge pages of the VM's size.
-    :param missing_paths: those of the VM's disks that are not there.
+    :param disks: what is at the paths of the VM's disks, by their targets.
     """
 
     machine: bool | None = None
     cpu: bool | None = None
     tpms: frozenset[str] | None = None
     free_hugepages_bytes: int | None = None
-    missing_paths: tuple[str, ...] | None = None
+    disks: Mapping[str, DiskAtHost] = field(default_factory=dict)
 
 
 UNKNOWN_OFFER = Offer()

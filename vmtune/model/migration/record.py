@@ -11,6 +11,7 @@ from uuid import UUID
 
 from vmtune.errors import Problem
 from vmtune.model.migration.controller_record import ReaperReport, StepEffect, StepRecord
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.steps import Step, StepAction
@@ -279,6 +280,7 @@ class Migration:
     :param samples_thinned_s: the stretch of which one and the peaks are left, where they were
         thinned; it stays when they are dropped.
     :param prior: what was set on both QEMUs, where vmtune and not libvirt sets it; None otherwise.
+    :param disks: those that are copied with it.
     :param postcopy: None where it did not switch to post-copy, or QEMU did not count.
     """
 
@@ -310,6 +312,7 @@ class Migration:
     samples_thinned_s: int | None = None
     prior: PriorSettings | None = None
     postcopy: PostcopyFigures | None = None
+    disks: tuple[CopiedDisk, ...] = ()
 
     def did(self, action: StepAction) -> StepRecord | None:
         """The step that did *action*, or may have; None where no step has."""
@@ -338,3 +341,4 @@ class MigrationFields(TypedDict, total=False):
     reaper: ReaperReport | None
     prior: PriorSettings
     postcopy: PostcopyFigures
+    disks: tuple[CopiedDisk, ...]

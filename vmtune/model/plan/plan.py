@@ -10,12 +10,15 @@ from uuid import UUID
 
 from vmtune.errors import Blocked, Problem
 from vmtune.model.findings.table import Finding, Severity
+from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import Connection, Reading
 from vmtune.model.migration.steps import Step
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.situation import Situation
 from vmtune.model.preflight.control import check_switches
+from vmtune.model.preflight.disks import copied_disks
 from vmtune.model.preflight.rules import check_destination, check_tunable, check_vm
+from vmtune.model.tunables.rows.storage import COPIES
 from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
 
 
@@ -76,6 +79,7 @@ class Plan:
 
     :param destination: name of the destination host; empty for an application.
     :param steps: what is done when the migration does not end.
+    :param disks: those that are copied with it.
     """
 
     vm: UUID
@@ -88,6 +92,7 @@ class Plan:
     items: tuple[PlanItem, ...]
     findings: tuple[Finding, ...]
     steps: tuple[Step, ...] = ()
+    disks: tuple[Disk, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -164,7 +169,7 @@ def make_plan(situation: Situation, host: str, profile: str, revision: int) -> P
             continue
         found = list(check_tunable(row, wanted, situation))
         findings += found
-        blocked = any(f.severity is Severity.BLOCKER for f in found)
+        blocked = any(f.severity is Severity.BLOCKER and f.tunable == name for f in findings)
         items.append(_item(row, wanted, situation, blocked))
     stopped = {f.tunable for f in findings if f.severity is Severity.BLOCKER}
     findings += check_switches(situation, stopped)
@@ -179,6 +184,7 @@ def make_plan(situation: Situation, host: str, profile: str, revision: int) -> P
         items=tuple(items),
         findings=tuple(findings),
         steps=situation.steps,
+        disks=() if stopped.intersection(COPIES) else copied_disks(situation),
     )
 
 

@@ -11,9 +11,9 @@ from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome, Status, judge
 from vmtune.model.plan.plan import Plan, PlanItem
 from vmtune.model.tunables.registry import TunableRegistry
-from vmtune.model.tunables.rows.network import NETWORK_NAMES
 from vmtune.model.tunables.rows.postcopy import POSTCOPY
 from vmtune.model.tunables.rows.reaper import OFF
+from vmtune.model.tunables.rows.storage import CALL_ARGUMENTS
 from vmtune.model.tunables.tunable import Route, Side
 
 _NOT_READ_BACK = (Route.HOST, Route.BOOT, Route.CONTROL)
@@ -95,7 +95,7 @@ def before_starting(item: PlanItem, plan: Plan) -> Outcome:
     """Likewise, of a migration that vmtune starts: its addresses are arguments of the call, which
     fails where it cannot use them."""
     outcome = before_migrating(item, plan)
-    if item.tunable in NETWORK_NAMES and outcome.status is Status.PENDING_MIGRATION:
+    if item.tunable in CALL_ARGUMENTS and outcome.status is Status.PENDING_MIGRATION:
         return Outcome(item.tunable, Status.EFFECTIVE, item.wanted, item.wanted)
     return outcome
 
@@ -117,7 +117,7 @@ def while_migrating(
         if tunable.name not in there:
             return before  # judged when it has arrived
         return judge(tunable.name, before.wanted, there[tunable.name])
-    if tunable.name in NETWORK_NAMES:
+    if tunable.name in CALL_ARGUMENTS:
         return before  # nobody can be asked
     outcome = judge(tunable.name, before.wanted, now[tunable.name], tunable.overwriter)
     if outcome.status is Status.UNKNOWN and before.status is Status.EFFECTIVE:

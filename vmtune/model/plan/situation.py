@@ -10,7 +10,7 @@ from vmtune.model.host.hardware import Offer
 from vmtune.model.host.limits import SYSCTLS
 from vmtune.model.migration.steps import Step
 from vmtune.model.tunables.registry import TunableRegistry
-from vmtune.model.tunables.rows.network import NETWORK_NAMES
+from vmtune.model.tunables.rows.storage import CALL_ARGUMENTS
 from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
 
 
@@ -77,7 +77,7 @@ class Situation:
             return Reading(self.host.sysctls[tunable.name])
         why = (
             "it cannot be read"
-            if tunable.name not in NETWORK_NAMES
+            if tunable.name not in CALL_ARGUMENTS
             else "each migration has its own"
         )
         return self.vm.readings.get(tunable.name, Reading(None, why_unknown=why))

@@ -40,7 +40,3 @@ def check_hardware(situation: Situation) -> Iterator[Finding]:
         yield Finding("cpu_host_model")
     if needs.snapshots:
         yield Finding("has_snapshots", evidence={"count": needs.snapshots})
-    if offer.missing_paths:
-        yield Finding("disk_missing", evidence={"paths": ", ".join(offer.missing_paths)})
-    elif needs.disk_paths and offer.missing_paths is None:
-        yield Finding("disks_not_seen", evidence={"paths": ", ".join(needs.disk_paths)})

@@ -19,6 +19,7 @@ from vmtune.model.preflight.control import (
     offered_by_version,
     uses_monitor,
 )
+from vmtune.model.preflight.disks import check_disks
 from vmtune.model.preflight.hardware import check_hardware
 from vmtune.model.preflight.host import check_host
 from vmtune.model.preflight.network import check_network
@@ -67,6 +68,7 @@ def check_vm(situation: Situation) -> Iterator[Finding]:
     if situation.on("postcopy"):
         yield Finding("postcopy_can_lose_guest", "postcopy")
     yield from check_hardware(situation)
+    yield from check_disks(situation)
     yield from check_steps(situation, _has)
     yield from check_pools(situation)
     yield from check_rings(situation)

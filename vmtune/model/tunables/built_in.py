@@ -17,11 +17,12 @@ from vmtune.model.tunables.rows.multifd import MULTIFD
 from vmtune.model.tunables.rows.network import NETWORK
 from vmtune.model.tunables.rows.postcopy import POSTCOPY
 from vmtune.model.tunables.rows.reaper import REAPER
+from vmtune.model.tunables.rows.storage import STORAGE
 from vmtune.model.tunables.rows.switchover import SWITCHOVER
 
 BUILT_IN = TunableRegistry(
     (
-        *(*MULTIFD, *CONVERGENCE, *SWITCHOVER, *NETWORK, *EVENT_LOOPS),
+        *(*MULTIFD, *CONVERGENCE, *SWITCHOVER, *NETWORK, *STORAGE, *EVENT_LOOPS),
         *(*BOOT, *HOST, *REAPER, *POSTCOPY),
     )
 )

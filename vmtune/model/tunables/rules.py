@@ -13,6 +13,7 @@ from vmtune.errors import InvalidInput, Problem, first_problems
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rows.reaper import ALONE_AT_THE_RINGS
+from vmtune.model.tunables.rows.storage import COPIES, STORAGE_NAMES
 from vmtune.model.tunables.tunable import Value
 
 Values = Mapping[str, Value]
@@ -57,6 +58,18 @@ def _needs(field: str, switch: str, remedy: str = "") -> Rule:
         remedy or f"set {switch} to on, or unset {field}",
         lambda values: (
             field in values and values[field] not in (False, "none") and not _on(values, switch)
+        ),
+    )
+
+
+def _needs_copy(field: str) -> Rule:
+    return Rule(
+        "needs_copy_storage",
+        field,
+        f"{field} has no effect unless disks are copied",
+        f"set copy_storage to on, or unset {field}",
+        lambda values: (
+            values.get(field, False) is not False and not any(_on(values, n) for n in COPIES)
         ),
     )
 
@@ -185,6 +198,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _needs("tls_creds", "tls"),
     _needs("tls_hostname", "tls"),
+    _excludes("copy_storage", "copy_storage_incremental", "one copies more than the other"),
+    *(_needs_copy(name) for name in STORAGE_NAMES if name not in COPIES),
     _ordered("iothread_thread_pool_min", "iothread_thread_pool_max"),
     _ordered("main_loop_thread_pool_min", "main_loop_thread_pool_max"),
     Rule(

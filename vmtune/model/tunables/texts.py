@@ -16,6 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _WITH_PLACEHOLDERS = re.compile(
     r"(?:[A-Za-z0-9]|\{host\}|\{hostname\})(?:[A-Za-z0-9.-]|\{host\}|\{hostname\})*"
 )
+_TARGET = re.compile(r"[a-z][a-z0-9]{1,15}")
 _URI = re.compile(r"tcp://(?P<address>\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+)(?::(?P<port>[0-9]{1,5}))?/?")
 
 
@@ -25,6 +26,7 @@ class TextForm(StrEnum):
     NAME = "name"
     ADDRESS = "address"
     URI = "uri"
+    TARGETS = "targets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,20 @@ def _is_name(text: str) -> bool:
     return len(text) <= _LONGEST and bool(_NAME.fullmatch(text))
 
 
+def targets(text: str) -> list[str]:
+    """The disks that *text* names.
+
+    >>> targets("vda,vdb")
+    ['vda', 'vdb']
+    """
+    return text.split(",")
+
+
+def _are_targets(text: str) -> bool:
+    named = targets(text)
+    return len(set(named)) == len(named) and all(_TARGET.fullmatch(name) for name in named)
+
+
 _WITH = "{host} and {hostname} are the destination's names"
 _ROWS: Mapping[TextForm, _Row] = MappingProxyType(
     {
@@ -100,6 +116,11 @@ _ROWS: Mapping[TextForm, _Row] = MappingProxyType(
             lambda text: split_uri(text) is not None,
             "tcp://ADDRESS or tcp://ADDRESS:PORT, with an IPv6 address in brackets",
             f"tcp://ADDRESS or tcp://ADDRESS:PORT; {_WITH}",
+        ),
+        TextForm.TARGETS: _Row(
+            _are_targets,
+            "targets of disks with commas between, such as vda,vdb, each once",
+            "targets of disks with commas between, such as vda,vdb",
         ),
     }
 )

@@ -152,9 +152,9 @@ class Tunable:
             return "/proc of the host"
         if self.route is Route.CONTROL:
             return "query-version, and whether the VM has a dirty ring"
-        if self.form is not TextForm.NAME:
-            return "nothing: it is of one migration"
-        return "query-migrate-parameters (tls-creds)"
+        if self.name == "tls":
+            return "query-migrate-parameters (tls-creds)"
+        return "nothing: it is of one migration"
 
     def in_release(self, qemu: Version) -> bool:
         """Whether releases of *qemu*'s number offer it, bugfix releases of the last included."""

@@ -68,7 +68,6 @@ DONE_ANYWAY: Mapping[str, str] = MappingProxyType(
 )
 """The options that change nothing: vmtune does so by itself."""
 
-_STORAGE = "vmtune does not copy storage: use shared storage, or virsh itself"
 _XML = "vmtune does not change the VM's definition"
 NOT_DONE: Mapping[str, str] = MappingProxyType(
     {
@@ -76,9 +75,6 @@ NOT_DONE: Mapping[str, str] = MappingProxyType(
         "--direct": "QEMU's libvirt driver has no direct migration",
         "--tunnelled": "it excludes parallel connections and post-copy; use --tls",
         "--suspend": "the guest runs on the destination; pause it there",
-        "--copy-storage-all": _STORAGE,
-        "--copy-storage-inc": _STORAGE,
-        "--copy-storage-synchronous-writes": _STORAGE,
         "--change-protection": "libvirt protects peer-to-peer migrations by itself",
         "--unsafe": "vmtune does not switch off libvirt's checks",
         "--rdma-pin-all": "vmtune does not drive RDMA",
@@ -88,9 +84,6 @@ NOT_DONE: Mapping[str, str] = MappingProxyType(
         "--dname": _XML,
         "--xml": _XML,
         "--persistent-xml": _XML,
-        "--migrate-disks": _STORAGE,
-        "--migrate-disks-detect-zeroes": _STORAGE,
-        "--disks-port": _STORAGE,
         "--comp-mt-level": "compress is fastest by default; set compress_threads",
         "--comp-mt-dthreads": "set decompress_threads in a profile",
     }

@@ -88,6 +88,7 @@ class PlanService:
         goal: Destination | None = None
         if destination is not None:
             driver_there = await self._hosts.driver(destination)
+            facts = await _with_disks(driver, facts)
             goal = await self._destination(destination, driver_there, name, facts)
             same = goal.host.uuid == host.uuid and host.connection is Connection.LIBVIRT
             if destination == name or same:
@@ -179,6 +180,14 @@ async def _asked(driver: Driver, facts: VmFacts, values: Mapping[str, Value]) ->
     except (CommandRefused, NotFound):
         pass  # what is unknown is judged by its release, or not at all
     return facts
+
+
+async def _with_disks(driver: Driver, facts: VmFacts) -> VmFacts:
+    """With the sizes of its disks."""
+    if facts.hardware is None or not any(disk.path for disk in facts.hardware.disks):
+        return facts
+    disks = tuple(await driver.disks(facts.uuid))
+    return replace(facts, hardware=replace(facts.hardware, disks=disks))
 
 
 async def _with_dirty_rates(driver: Driver, facts: VmFacts) -> VmFacts:

@@ -213,6 +213,7 @@ class MigrationRow(Base):
     samples_thinned_s: Mapped[int | None]
     prior: Mapped[JsonObject | None] = mapped_column(Json)
     postcopy: Mapped[JsonObject | None] = mapped_column(Json)
+    disks: Mapped[JsonList] = mapped_column(default=list, server_default=text("'[]'"))
 
 
 class ChunkRow(Base):

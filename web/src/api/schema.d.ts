@@ -2861,6 +2861,36 @@ export interface components {
          */
         Connection: "libvirt" | "qmp";
         /**
+         * CopiedDiskView
+         * @description A disk that is copied along.
+         */
+        CopiedDiskView: {
+            /**
+             * Target
+             * @description Its name in the configuration, such as `vda`.
+             */
+            target: string;
+            /** Path */
+            path: string;
+            /**
+             * Created
+             * @description The destination had no image there: it was made for this migration, and is removed if the VM does not arrive.
+             */
+            created: boolean;
+            /**
+             * Total Bytes
+             * @description What is to be copied; grows with what the guest writes.
+             */
+            total_bytes: number;
+            /** Copied Bytes */
+            copied_bytes: number;
+            /**
+             * Ready Ms
+             * @description Time from the migration's start until the copy had caught up; null before.
+             */
+            ready_ms: number | null;
+        };
+        /**
          * CpuMark
          * @description CPU time that all threads of a QEMU have used so far, user and system together.
          */
@@ -4545,6 +4575,11 @@ export interface components {
             downtime_exceeded: boolean;
             /** @description What post-copy cost the guest; null if it was not used or QEMU did not count. QEMU counts where vmtune sets up the destination by its monitor; libvirt offers no way. */
             postcopy: components["schemas"]["PostcopyView"] | null;
+            /**
+             * Disks
+             * @description The disks that are copied with it.
+             */
+            disks: components["schemas"]["CopiedDiskView"][];
             /**
              * Outcomes
              * @description Outcomes, read back during the migration.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from vmtune.hypervisor.libvirt.hardware import read_hardware
 from vmtune.hypervisor.libvirt.host import LocalDaemon
+from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind
 from vmtune.model.host.hardware import Hardware
 
 CPU = "<cpu mode='custom' match='exact'><model>qemu64</model></cpu>"
@@ -58,7 +60,34 @@ def domain(devices: str = "", more: str = "") -> str:
                 "<disk type='network' device='disk'><source protocol='rbd' name='p/c'/></disk>"
                 "<disk type='file' device='cdrom'/>"
             ),
-            Hardware(disk_paths=("/a.img", "/dev/b")),
+            Hardware(
+                disks=(
+                    Disk("", path="/a.img"),
+                    Disk("", DiskKind.BLOCK, path="/dev/b"),
+                    Disk("", DiskKind.NETWORK),
+                    Disk("", device="cdrom"),
+                )
+            ),
+        ),
+        (
+            domain(
+                "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none'/>"
+                "<source file='/top'/><target dev='vda' bus='virtio'/>"
+                "<backingStore type='file'><format type='qcow2'/><source file='/mid'/>"
+                "<backingStore type='block'><source dev='/dev/base'/><backingStore/></backingStore>"
+                "</backingStore></disk>"
+                "<disk type='file' device='disk'><source file='/s'/><target dev='vdb'/>"
+                "<readonly/><shareable/></disk>"
+            ),
+            Hardware(
+                disks=(
+                    Disk(
+                        "vda", path="/top", format="qcow2", cache="none",
+                        backing=("/mid", "/dev/base"),
+                    ),
+                    Disk("vdb", path="/s", read_only=True, shareable=True),
+                )
+            ),
         ),
         (domain(more=CPU), Hardware(cpu_mode="custom", cpu_xml=CPU.replace("'", '"'))),
     ],
@@ -82,8 +111,26 @@ def test_a_daemon_whose_files_may_not_be_seen_says_nothing(
     def refuse(self: Path, *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    for call in ("read_text", "exists", "is_dir", "iterdir"):
+    for call in ("read_text", "stat", "is_dir", "iterdir"):
         monkeypatch.setattr(Path, call, refuse)
+    monkeypatch.setattr("os.statvfs", refuse)
     daemon = LocalDaemon(1)
     assert daemon.no_certificates_in() == ""
-    assert daemon.has_file("/a.img") is None
+    assert daemon.look_at("/a.img") == DISK_NOT_SEEN
+
+
+def test_a_file_is_known_again_by_another_name(tmp_path: Path) -> None:
+    """As a daemon on this machine sees it: here, this process itself."""
+    here = LocalDaemon(os.getpid())
+    file, same, other = (tmp_path / name for name in ("file", "same", "other"))
+    file.write_bytes(b"x")
+    other.write_bytes(b"x")
+    same.hardlink_to(file)
+    disk = Disk("vda", path=str(file), identity=here.look_at(str(file)).identity)
+    assert here.look_at(str(same)).is_same(disk) is True
+    assert here.look_at(str(other)).is_same(disk) is False
+    missing = here.look_at(str(tmp_path / "no"))
+    assert (missing.present, missing.folder, missing.is_same(disk)) == (False, True, False)
+    assert missing.free_bytes is not None
+    assert here.look_at(str(tmp_path / "no/no")) == DiskAtHost(present=False, folder=False)
+    assert DISK_NOT_SEEN.is_same(disk) is None

@@ -144,6 +144,7 @@ def lines(record: Document) -> Iterator[str]:
             ("missing flags", " ".join(record["missing_flags"])),
             *(figures if totals else ()),
             ("waited for pages", _waited(record["postcopy"])),
+            *((f"disk {disk['target']}", _copied(disk)) for disk in record["disks"]),
         ]
     )
     yield from render.problems(record["problems"], "yellow")
@@ -164,6 +165,14 @@ def _position(record: Document) -> str:
 def started_by(record: Document) -> str:
     """What started a migration."""
     return "vmtune" if record["trigger"] == "vmtune" else "others (observed)"
+
+
+def _copied(disk: Document) -> str:
+    """How far the copy of a disk is."""
+    copied, total = render.size(disk["copied_bytes"]), render.size(disk["total_bytes"])
+    ready = disk["ready_ms"]
+    caught_up = "" if ready is None else f", caught up after {render.milliseconds(ready)}"
+    return f"{copied} of {total} copied{caught_up}: {disk['path']}"
 
 
 def _waited(postcopy: Document | None) -> str:

@@ -25,8 +25,8 @@ NETWORK = (
     ),
     Tunable(
         "disks_uri", "Address that disks are copied to",
-        "The destination's address for the copy of local disks, by virsh with --copy-storage-all: "
-        "vmtune copies none.",
+        "The destination's address for the copy of disks (copy_storage). Without it they go to "
+        "that of migrate_uri.",
         Kind.TEXT, Route.MIGRATE, Side.SOURCE,
         libvirt=libvirt_parameter("disks_uri", "--disks-uri"),
         overwriter=LIBVIRT_RESETS, form=TextForm.URI,

@@ -1,0 +1,153 @@
+"""Disks on local storage are copied along with a migration, between hosts that share none."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.live import Live, wait_for
+from tests.support.machines import live_machines, on, said, why_no_machines
+from vmtune import lab
+from vmtune.client.connection.errors import Refused
+from vmtune.client.connection.http import Document
+from vmtune.model.workload import Workload
+
+NONE = why_no_machines()
+pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")
+CALM = Workload(region_bytes=32 << 20, dirty_mb_per_s=5)
+FOLDER = "/var/lib/libvirt/images"
+MIB = 1 << 20
+COPIED = {"copy_storage": "on"}
+SLOWLY = {**COPIED, "max_bandwidth_bytes_per_s": 4 * MIB}
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[Live]:
+    with live_machines() as made:
+        for name, host in zip("ab", made.status.hosts, strict=True):
+            said(host, "mkdir", "-p", FOLDER)
+            uri = f"qemu+tls://{host.name}/system"
+            made.client.post("/hosts", {"name": name, "uri": uri})
+        yield made
+
+
+@contextmanager
+def vm_with_disk(live: Live, mib: int = 32) -> Iterator[tuple[lab.LabVm, str]]:
+    """A VM on a, with a qcow2 image of 64 MiB there, *mib* of which are written."""
+    a, b = live.status.hosts
+    path = f"{FOLDER}/{secrets.token_hex(4)}.qcow2"
+    said(a, "qemu-img", "create", "-q", "-f", "qcow2", path, "64M")
+    said(a, "qemu-io", "-c", f"write -P 7 0 {mib}M", path)
+    with live.vm(workload=CALM) as vm:
+        said(
+            a, "virsh", "-c", "qemu:///system", "attach-disk", vm.name, path, "vda", "--live",
+            "--config", "--driver", "qemu", "--subdriver", "qcow2", "--cache", "none",
+        )  # fmt: skip
+        try:
+            yield vm, path
+        finally:
+            for host in (a, b):
+                on(host, "rm", "-f", path)
+
+
+def holds(host: lab.HostStatus, path: str) -> bool:
+    return on(host, "test", "-e", path).returncode == 0
+
+
+def pools(host: lab.HostStatus) -> str:
+    return said(host, "virsh", "-c", "qemu:///system", "pool-list", "--all", "--name")
+
+
+def codes(live: Live, vm: lab.LabVm, **values: object) -> set[str]:
+    plan = live.client.post(f"/vms/{vm.uuid}/plan", {"destination": "b", "values": values})
+    return {finding["code"] for finding in plan["findings"]}
+
+
+def start(live: Live, vm: lab.LabVm, to: str = "b", **values: object) -> Document:
+    return live.client.post(
+        "/migrations", {"vm": vm.uuid, "destination": to, "values": values}
+    )  # fmt: skip
+
+
+def test_a_disk_that_the_destination_lacks_is_copied(live: Live) -> None:
+    a, b = live.status.hosts
+    with vm_with_disk(live) as (vm, path):
+        assert "disks_not_seen" in codes(live, vm)
+        assert "copy_target_not_seen" in codes(live, vm, **COPIED)
+        record = live.ended(start(live, vm, **COPIED))
+        assert record["state"] == "completed", record["failure"]
+        (disk,) = record["disks"]
+        assert (disk["target"], disk["path"], disk["created"]) == ("vda", path, True)
+        assert disk["copied_bytes"] == disk["total_bytes"] == 64 * MIB
+        proven = {each["tunable"]: each["status"] for each in record["outcomes"]}
+        assert proven["copy_storage"] == "effective"
+        assert live.states(vm) == {"b": "running"}
+        assert pools(b) == ""
+        assert holds(a, path), "the source's image stays"
+        said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
+        same = said(b, "qemu-io", "-r", "-c", "read -P 7 0 32M", path)
+        assert "Pattern verification failed" not in same
+        assert '"format": "qcow2"' in said(b, "qemu-img", "info", "--output=json", path)
+
+
+def test_an_abort_removes_what_was_made(live: Live) -> None:
+    _, b = live.status.hosts
+    with vm_with_disk(live, mib=64) as (vm, path):
+        record = start(live, vm, **SLOWLY)
+
+        def copying() -> bool:
+            disks = live.client.get(f"/migrations/{record['id']}")["disks"]
+            return bool(disks) and 0 < disks[0]["copied_bytes"] < 64 * MIB
+
+        wait_for(copying, "the copy to be under way")
+        assert holds(b, path)
+        live.client.delete(f"/migrations/{record['id']}")
+        ended = live.ended(record)
+        assert (ended["state"], ended["problems"]) == ("cancelled", [])
+        assert live.states(vm) == {"a": "running"}
+        assert not holds(b, path)
+        assert pools(b) == ""
+
+
+def test_a_service_that_is_killed_follows_the_copy_on(live: Live) -> None:
+    _, b = live.status.hosts
+    with vm_with_disk(live, mib=64) as (vm, path):
+        record = start(live, vm, **{**SLOWLY, "max_bandwidth_bytes_per_s": 8 * MIB})
+        wait_for(lambda: holds(b, path), "the image to be made")
+        live.service.kill()
+        live.service.start()
+        ended = live.ended(record)
+        assert ended["state"] == "completed", ended["failure"]
+        assert ended["disks"][0]["created"] is True
+        assert ended["disks"][0]["ready_ms"] > 0
+        assert live.states(vm) == {"b": "running"}
+        assert holds(b, path)
+        assert pools(b) == ""
+        said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
+
+
+def test_a_file_that_is_there_is_never_overwritten(live: Live) -> None:
+    _, b = live.status.hosts
+    with vm_with_disk(live) as (vm, path):
+        said(b, "sh", "-c", f"echo precious > {path}")
+        # No pool shows the file to the plan: it is found before libvirt is called.
+        ended = live.ended(start(live, vm, **COPIED))
+        assert ended["state"] == "failed"
+        assert "which the copy would overwrite" in ended["failure"]
+        assert said(b, "cat", path) == "precious"
+        assert pools(b) == ""
+        said(b, "virsh", "-c", "qemu:///system", "pool-create-as", "own", "dir", "--target", FOLDER)
+        try:
+            with pytest.raises(Refused) as refused:
+                start(live, vm, **COPIED)
+            assert [p.code for p in refused.value.problems] == ["copy_target_exists"]
+            on(b, "rm", path)
+            assert "disk_missing" in codes(live, vm)
+            assert not codes(live, vm, **COPIED) & {"disk_missing", "copy_target_not_seen"}
+            assert "no_such_disk" in codes(live, vm, **COPIED, copy_disks="vdz")
+        finally:
+            said(b, "virsh", "-c", "qemu:///system", "pool-destroy", "own")
+        assert live.states(vm) == {"a": "running"}

@@ -1,0 +1,73 @@
+"""The disks that a migration copies: how far they are, and what becomes of images at its end."""
+
+from __future__ import annotations
+
+import structlog
+
+from vmtune.engine.notes import Hosts, Notes
+from vmtune.errors import Problem, VmtuneError
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.migration.disks import progressed
+from vmtune.model.migration.record import Migration, MigrationFields, MigrationState
+
+log = structlog.get_logger(__name__)
+
+LOOK_EVERY_S = 1.0
+
+
+class CopyWatch:
+    """Records how far the copies are, while the migration runs."""
+
+    def __init__(self, hosts: Hosts, notes: Notes) -> None:
+        self._hosts = hosts
+        self._notes = notes
+        self._none: bool | None = None
+        self._looked_at = float("-inf")
+
+    async def look(self, now: float, started: float) -> None:
+        """Ask for it, once a second; by the clock that both times are of."""
+        if self._none or now - self._looked_at < LOOK_EVERY_S:
+            return
+        self._looked_at = now
+        record = await self._notes.record()
+        self._none = not record.disks
+        if self._none:
+            return
+        try:
+            source = await self._hosts.source()
+            seen = await source.mirrored(record.vm, [disk.target for disk in record.disks])
+        except VmtuneError as error:
+            log.debug("copies not seen", vm=str(record.vm), reason=error.message)
+            return
+        disks = progressed(record.disks, seen, round((now - started) * 1000))
+        if disks != record.disks:
+            await self._notes.save(MigrationFields(disks=disks))
+
+
+async def end_copies(
+    record: Migration, state: MigrationState, destination: Driver | None
+) -> tuple[Problem, ...]:
+    """Once it is certain how the migration ended: have the destination forget what was prepared,
+    and remove the images that were made for a VM that did not arrive. Those of the source stay.
+
+    :return: what could not be removed.
+    """
+    if not record.disks or destination is None:
+        return ()
+    arrived = state is MigrationState.COMPLETED
+    made = [] if arrived else [disk.path for disk in record.disks if disk.created]
+    try:
+        gone = await destination.release_images(record.vm, made)
+    except VmtuneError as error:
+        log.info("images not released", vm=str(record.vm), reason=error.message)
+        gone = ()
+    return tuple(
+        Problem(
+            "disks",
+            "image_left",
+            f"{path} was made on {record.destination} for this migration, and may still be there",
+            f"if the VM does not run there: rm {path} on {record.destination}",
+        )
+        for path in made
+        if path not in gone
+    )

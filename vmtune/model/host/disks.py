@@ -1,0 +1,80 @@
+"""A VM's disks, and what another host has at their paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class DiskKind(StrEnum):
+    """Where a disk's data is."""
+
+    FILE = "file"
+    BLOCK = "block"
+    """A block device of the host."""
+    NETWORK = "network"
+    """Storage that QEMU itself reaches by network: the same from each host."""
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A disk of a running VM.
+
+    :param target: its name in the configuration (``vda``).
+    :param path: of its file or device; empty for others and for an empty drive.
+    :param format: ``raw``, ``qcow2``, ...; empty where nothing says it.
+    :param device: ``disk``, ``cdrom``, ``floppy`` or ``lun``.
+    :param backing: the files and devices beneath it, the nearest first.
+    :param identity: what says which file it is, comparable between hosts; empty where that cannot
+        be seen.
+    :param capacity_bytes: what the guest sees; *allocated_bytes* is what it takes. None where
+        nothing says it.
+    """
+
+    target: str
+    kind: DiskKind = DiskKind.FILE
+    path: str = ""
+    format: str = ""
+    device: str = "disk"
+    read_only: bool = False
+    shareable: bool = False
+    cache: str = ""
+    backing: tuple[str, ...] = ()
+    identity: str = ""
+    capacity_bytes: int | None = None
+    allocated_bytes: int | None = None
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether libvirt copies it when nobody names disks (qemuMigrationAnyCopyDisk of
+        src/qemu/qemu_migration.c)."""
+        empty = not self.path and self.kind is not DiskKind.NETWORK
+        return not (self.read_only or self.shareable or empty)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskAtHost:
+    """What a host has at the path of a disk of another host's VM. None is not known.
+
+    :param present: there is a file or device of that path.
+    :param identity: of that one, as :attr:`Disk.identity`.
+    :param folder: the folder is there.
+    :param free_bytes: room in it.
+    """
+
+    present: bool | None = None
+    identity: str = ""
+    folder: bool | None = None
+    free_bytes: int | None = None
+
+    def is_same(self, disk: Disk) -> bool | None:
+        """Whether it is the same file as *disk*; None where that cannot be known."""
+        if self.present is False:
+            return False
+        if not self.identity or not disk.identity:
+            return None
+        return self.identity == disk.identity
+
+
+DISK_NOT_SEEN = DiskAtHost()

@@ -1,0 +1,79 @@
+"""The disks that a migration copies: what is made for them, and how far each is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from vmtune.model.host.disks import Disk
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedDisk:
+    """A disk that is copied along with a migration.
+
+    :param target: its name in the configuration (``vda``).
+    :param path: of its file or device, the same on both hosts.
+    :param created: the image did not exist on the destination before: what is there now was made
+        for this migration, and is removed where the VM does not arrive.
+    :param total_bytes: what has to be copied, which grows with what the guest writes; 0 where it is
+        not known yet. *copied_bytes* is how much of it was.
+    :param ready_ms: after how long, since the migration's start, the copy had caught up with the
+        guest; None while it has not.
+    """
+
+    target: str
+    path: str
+    created: bool = False
+    total_bytes: int = 0
+    copied_bytes: int = 0
+    ready_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """How far QEMU is with the copy of a disk (query-block-jobs).
+
+    :param ready: the copy has caught up, and follows the guest.
+    """
+
+    total_bytes: int
+    copied_bytes: int
+    ready: bool
+
+
+def to_copy(disks: tuple[Disk, ...]) -> tuple[CopiedDisk, ...]:
+    """The record of disks that are to be copied."""
+    return tuple(
+        CopiedDisk(disk.target, disk.path, total_bytes=disk.capacity_bytes or 0) for disk in disks
+    )
+
+
+def arrived(disks: tuple[CopiedDisk, ...]) -> tuple[CopiedDisk, ...]:
+    """*disks* of a migration that has completed, before which libvirt copies all of them."""
+    return tuple(replace(disk, copied_bytes=disk.total_bytes) for disk in disks)
+
+
+def progressed(
+    disks: tuple[CopiedDisk, ...], seen: Mapping[str, Mirrored], at_ms: int
+) -> tuple[CopiedDisk, ...]:
+    """*disks* with what QEMU says of them now. A copy never goes back, nor does its end.
+
+    :param seen: by their targets; one that is missing is not copied right now.
+    """
+    return tuple(
+        _progressed(disk, seen[disk.target], at_ms) if disk.target in seen else disk
+        for disk in disks
+    )
+
+
+def _progressed(disk: CopiedDisk, now: Mirrored, at_ms: int) -> CopiedDisk:
+    ready_ms = disk.ready_ms
+    if ready_ms is None and now.ready:
+        ready_ms = at_ms
+    return replace(
+        disk,
+        total_bytes=max(disk.total_bytes if disk.copied_bytes else 0, now.total_bytes),
+        copied_bytes=max(disk.copied_bytes, now.copied_bytes),
+        ready_ms=ready_ms,
+    )

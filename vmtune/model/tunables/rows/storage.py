@@ -1,0 +1,73 @@
+"""Rows of the copy of disks that a migration makes, where the hosts share no storage.
+
+Sources: libvirt's include/libvirt/libvirt-domain.h (virDomainMigrateFlags, VIR_MIGRATE_PARAM_*) and
+qemuMigrationSrcNBDStorageCopy (src/qemu/qemu_migration.c).
+"""
+
+from __future__ import annotations
+
+from vmtune.model.tunables.rows.names import LIBVIRT_RESETS, flag, libvirt_parameter
+from vmtune.model.tunables.rows.network import NETWORK_NAMES
+from vmtune.model.tunables.texts import TextForm
+from vmtune.model.tunables.tunable import Kind, Route, Side, Tunable
+from vmtune.model.versions import Version
+
+STORAGE = (
+    Tunable(
+        "copy_storage", "Copy disks to the destination",
+        "Copies the VM's writable disks along with its memory, whole, for hosts that share no "
+        "storage. Images that the destination lacks are created there.",
+        Kind.BOOLEAN, Route.MIGRATE, Side.SOURCE, default=False,
+        libvirt=flag("VIR_MIGRATE_NON_SHARED_DISK", "--copy-storage-all"),
+        overwriter=LIBVIRT_RESETS,
+    ),
+    Tunable(
+        "copy_storage_incremental", "Copy only the top images of disks",
+        "As copy_storage, but only the image on top of each backing chain. The destination needs "
+        "the same backing files, and an image on top of them.",
+        Kind.BOOLEAN, Route.MIGRATE, Side.SOURCE, default=False,
+        libvirt=flag("VIR_MIGRATE_NON_SHARED_INC", "--copy-storage-inc"),
+        overwriter=LIBVIRT_RESETS,
+    ),
+    Tunable(
+        "copy_disks", "Disks to copy",
+        "The targets of the disks to copy, such as vda,vdb. Unset, libvirt copies all that are "
+        "neither read-only nor shareable.",
+        Kind.TEXT, Route.MIGRATE, Side.SOURCE,
+        libvirt=libvirt_parameter("migrate_disks", "--migrate-disks"),
+        overwriter=LIBVIRT_RESETS, form=TextForm.TARGETS,
+    ),
+    Tunable(
+        "copy_synchronous_writes", "Write to both copies while disks are copied",
+        "The guest's writes wait until the destination has them, too: the copy always catches up, "
+        "and the guest writes more slowly meanwhile.",
+        Kind.BOOLEAN, Route.MIGRATE, Side.SOURCE, default=False,
+        libvirt=flag(
+            "VIR_MIGRATE_NON_SHARED_SYNCHRONOUS_WRITES", "--copy-storage-synchronous-writes"
+        ),
+        overwriter=LIBVIRT_RESETS,
+    ),
+    Tunable(
+        "copy_detect_zeroes_disks", "Disks whose zeroes are kept sparse",
+        "Looks for zeroes in what is copied of these disks and leaves holes in the destination's "
+        "images; costs CPU.",
+        Kind.TEXT, Route.MIGRATE, Side.SOURCE,
+        libvirt=libvirt_parameter(
+            "migrate_disks_detect_zeroes", "--migrate-disks-detect-zeroes", Version(10, 9)
+        ),
+        overwriter=LIBVIRT_RESETS, form=TextForm.TARGETS,
+    ),
+    Tunable(
+        "disks_port", "Port that disks are copied to",
+        "The destination's TCP port for the copy of disks. Unset, libvirt chooses one of its "
+        "migration ports (49152 to 49215).",
+        Kind.INTEGER, Route.MIGRATE, Side.SOURCE, minimum=1, maximum=65535,
+        libvirt=libvirt_parameter("disks_port", "--disks-port"),
+        overwriter=LIBVIRT_RESETS,
+    ),
+)  # fmt: skip
+STORAGE_NAMES = tuple(row.name for row in STORAGE)
+CALL_ARGUMENTS = frozenset((*NETWORK_NAMES, *STORAGE_NAMES))
+"""What is of one migration: arguments of libvirt's call, which fails where it cannot do them."""
+COPIES = ("copy_storage", "copy_storage_incremental")
+"""Those that switch the copy on."""
