@@ -58,7 +58,7 @@ def test_a_note_alone_exits_0(service: StubService, vmtune: Vmtune) -> None:
 def test_without_a_host_this_machine_is_looked_at_and_no_service_is_asked(
     vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vmtune_api(), "diagnose_here", lambda: diagnosis("here", FINDING))
+    monkeypatch.setattr(vmtune_api(), "diagnose_here", lambda srcu: diagnosis("here", FINDING))
     ran = vmtune("doctor", "--json")
     assert (ran.code, ran.document["host"]) == (2, "here")
     monkeypatch.undo()
@@ -93,3 +93,43 @@ def test_a_host_of_the_real_service(
     assert vmtune("doctor", "nobody").code == 1
     shown = vmtune("host", "show", "a", "--json").document
     assert shown["findings"] == [f for f in ran.document["findings"] if f["severity"] != "info"]
+
+
+TIMES = {"count": 1000, "median_us": 62.4, "p90_us": 5622.0, "p99_us": 47056.0,
+         "most_us": 175574.0, "mean_us": 2837.0}  # fmt: skip
+COST = {
+    "vcpus": 2, "add": TIMES, "delete": TIMES, "idle_add": TIMES, "idle_delete": TIMES,
+    "grace_period_us": 51.0, "usual_boot_s": 0.459, "mean_boot_s": 20.0,
+    "published_grace_period_us": {"5.19-rc1": 16044}, "parameters": {"srcu_max_nodelay": "1000"},
+    "config_hz": 250, "default_parameters": {"srcu_max_nodelay": 1000},
+}  # fmt: skip
+
+
+def test_what_updates_of_memory_maps_cost_is_shown_beside_the_published(
+    vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def here(srcu: bool) -> dict[str, Any]:
+        asked.append(srcu)
+        return {**diagnosis("here"), "srcu": COST}
+
+    monkeypatch.setattr(vmtune_api(), "diagnose_here", here)
+    ran = vmtune("doctor", "--srcu")
+    assert (ran.code, asked) == (0, [True])
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert "add a slot 1,000 62 5,622 47,056 175,574 2,837" in lines
+    assert "here, at the median 51 0.5 s" in lines
+    assert "published, 5.19-rc1 16,044 144.4 s" in lines
+    assert "here, at the mean: with the host's other work 2,222 20.0 s" in lines
+    assert "Linux's defaults at CONFIG_HZ=250: srcu_max_nodelay=1000" in lines
+    assert vmtune("doctor", "--srcu", "--json").document["srcu"] == COST
+
+
+@pytest.mark.parametrize("arguments", [("a",), ("--url", "https://rack7:8470")])
+def test_another_hosts_updates_cannot_be_timed_from_here(
+    vmtune: Vmtune, arguments: tuple[str, ...]
+) -> None:
+    ran = vmtune("doctor", "--srcu", *arguments)
+    assert ran.code == 1
+    assert "--srcu measures this machine" in ran.err

@@ -10,6 +10,7 @@ from vmtune.client.views.output import paint
 _COLORS = {"blocker": "red", "warning": "yellow", "info": "cyan"}
 _INFO = "info"
 _HIDDEN = ("where",)
+_PERIODS = 9000
 
 
 def diagnosis_lines(found: Sequence[Document], all_: bool) -> Iterator[str]:
@@ -45,6 +46,44 @@ def _one(diagnosis: Document, all_: bool) -> Iterator[str]:
         )
         yield ""
         yield f"{' and '.join(parts)}: --all shows them"
+
+
+def srcu_lines(cost: Document) -> Iterator[str]:
+    """What updates of a VM's memory map cost, beside the published figures."""
+    yield ""
+    spin = f"{_count(cost['vcpus'], 'vCPU')} spinning"
+    yield f"updates of a VM's memory map, microseconds ({spin})"
+    names = ("median", "p90", "p99", "most", "mean")
+    yield f"  {'':24}{'timed':>7}" + "".join(f"{name:>10}" for name in names)
+    for title, key in (
+        ("add a slot", "add"),
+        ("delete it", "delete"),
+        ("add, no vCPU runs", "idle_add"),
+        ("delete, no vCPU runs", "idle_delete"),
+    ):
+        times = cost[key]
+        cells = "".join(f"{times[f'{name}_us']:>10,.0f}" for name in names)
+        yield f"  {title:24}{times['count']:>7,}{cells}"
+    yield ""
+    yield f"  {'one grace period':54}{'us':>8}{'9,000 of them':>16}"
+    rows = [("here, at the median", cost["grace_period_us"]), *_published(cost)]
+    for title, each_us in rows:
+        yield f"  {title:54}{each_us:>8,.0f}{each_us * _PERIODS / 1e6:>14,.1f} s"
+    of_mean = 1e6 * cost["mean_boot_s"] / _PERIODS
+    mean = "here, at the mean: with the host's other work"
+    yield f"  {mean:54}{of_mean:>8,.0f}{cost['mean_boot_s']:>14,.1f} s"
+    parameters = ", ".join(f"{name}={value}" for name, value in cost["parameters"].items())
+    yield f"  srcutree: {parameters or 'this kernel has none of its parameters'}"
+    if cost["default_parameters"]:
+        usual = ", ".join(f"{name}={value}" for name, value in cost["default_parameters"].items())
+        yield f"  Linux's defaults at CONFIG_HZ={cost['config_hz']}: {usual}"
+
+
+def _published(cost: Document) -> list[tuple[str, float]]:
+    return [
+        (f"published, {kernel}", each_us)
+        for kernel, each_us in cost["published_grace_period_us"].items()
+    ]
 
 
 def finding_lines(findings: Iterable[Document]) -> Iterator[str]:

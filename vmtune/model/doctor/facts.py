@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from vmtune.model.host.srcu_cost import SrcuCost
 from vmtune.model.versions import Version
 
 T = TypeVar("T", bool, int, str)
@@ -100,6 +101,7 @@ class Examined:
     says why.
 
     :param srcu: the parameters of the module srcutree.
+    :param srcu_cost: what updates of a memory map cost; None where it was not measured.
     :param userfaultfd_device: how /dev/userfaultfd is: ``missing``, or its mode such as 0600.
     :param can_raise_memlock: libvirt's daemon, or what starts QEMU, has CAP_SYS_RESOURCE.
     :param programs: whether each program that vmtune runs was found.
@@ -109,6 +111,7 @@ class Examined:
     user: str = ""
     kernel: Seen[str] | None = None
     srcu: Mapping[str, str] = field(default_factory=dict)
+    srcu_cost: SrcuCost | None = None
     max_map_count: Seen[int] | None = None
     optmem_max_bytes: Seen[int] | None = None
     unprivileged_userfaultfd: Seen[int] | None = None

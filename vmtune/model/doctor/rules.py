@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from vmtune.model.doctor.facts import Examined, ProfileNeeds, SkippedCheck
-from vmtune.model.doctor.kernel import SrcuState, judge_srcu
+from vmtune.model.doctor.kernel import FIXED_BY, SrcuState, judge_srcu
 from vmtune.model.findings.table import Finding, Severity
 from vmtune.model.host.pools import WARNING_PERCENT
 from vmtune.model.host.ring_reset import resets_end_early
@@ -93,6 +93,24 @@ def _srcu(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
                 "srcutree_where": "/sys/module/srcutree/parameters",
             },
         )
+
+
+def _srcu_cost(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
+    cost = seen.srcu_cost
+    if cost is None or not cost.slow:
+        return
+    has_parameters = set(seen.srcu) >= FIXED_BY
+    yield Finding(
+        "srcu_updates_slow" if has_parameters else "srcu_updates_slow_kernel",
+        evidence={
+            "grace_period_us": round(cost.grace_period_us),
+            "boot_s": round(cost.usual_boot_s),
+            "where": f"{cost.add.count + cost.delete.count} updates of a VM of {cost.vcpus} vCPUs",
+            "srcutree": ", ".join(f"{name}={seen.srcu[name]}" for name in sorted(FIXED_BY))
+            if has_parameters
+            else "none",
+        },
+    )
 
 
 def _maps(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
@@ -295,6 +313,7 @@ _RULES: tuple[Callable[[Examined, ProfileNeeds], Iterator[Finding]], ...] = (
     _programs,
     _versions,
     _srcu,
+    _srcu_cost,
     _maps,
     _optmem,
     _memlock,

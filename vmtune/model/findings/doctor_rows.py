@@ -23,6 +23,20 @@ DOCTOR_ROWS = (
         "if boots seem slow, measure the boot of a UEFI VM with `vmtune bench boot`",
     ),
     warning(
+        "srcu_updates_slow",
+        "each SRCU grace period takes {grace_period_us} us: it sleeps where it should poll, and a "
+        "boot of UEFI with ACPI waits {boot_s} s for its 9,000",
+        "boot with srcutree.srcu_max_nodelay_phase=1000 srcutree.srcu_max_nodelay=1000 on the "
+        "kernel's command line (GRUB_CMDLINE_LINUX in /etc/default/grub, then run: update-grub), "
+        "and run `vmtune doctor --srcu` again",
+    ),
+    warning(
+        "srcu_updates_slow_kernel",
+        "each SRCU grace period takes {grace_period_us} us, and a boot of UEFI with ACPI waits "
+        "{boot_s} s for its 9,000; this kernel has no parameters to change that",
+        "boot Linux 5.19 (the release) or newer: apt-get install linux-image-amd64, then reboot",
+    ),
+    warning(
         "map_count_low",
         "a process may have {value} memory maps, and each pooled coroutine of QEMU takes two: "
         "with busy disks and many queues QEMU aborts with `failed to allocate memory for stack`",

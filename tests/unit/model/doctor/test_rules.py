@@ -23,17 +23,21 @@ from vmtune.model.doctor.kernel import FIXED_BY
 from vmtune.model.doctor.rules import Diagnosis, diagnose
 from vmtune.model.findings.doctor_rows import DOCTOR_ROWS
 from vmtune.model.findings.table import Finding, Severity
+from vmtune.model.host.srcu_cost import SLOW_US, Distribution, SrcuCost
 from vmtune.model.versions import Version
 
 GIB = 1 << 30
 QEMU = QemuSeen(7, 4, maps=700, memory_bytes=4 * GIB, memlock_bytes=64 << 10, may_lock=False)
 RINGED = replace(QEMU, dirty_ring_entries=4096, aborts_on_short_reset=True)
 UNSAFE = KvmSeen(present=True, dirty_ring_bytes=1 << 20, ring_reset_ends_early=True)
+POLLS = SrcuCost(2, *[Distribution.of([SLOW_US * 1000])] * 4)
+SLEEPS = SrcuCost(2, *[Distribution.of([8 * SLOW_US * 1000])] * 4)
 HEALTHY = Examined(
     hostname="rack7",
     user="vmtune",
     kernel=Seen("6.12.38+deb13-amd64", "/proc/sys/kernel/osrelease"),
     srcu=dict.fromkeys(FIXED_BY, "1000"),
+    srcu_cost=POLLS,
     max_map_count=Seen(65530, "/proc/sys/vm/max_map_count"),
     optmem_max_bytes=Seen(131072, "/proc/sys/net/core/optmem_max"),
     unprivileged_userfaultfd=Seen(1, "/proc/sys/vm/unprivileged_userfaultfd"),
@@ -59,6 +63,9 @@ FAULTS: list[tuple[str, Examined, ProfileNeeds]] = [
     for code, planted in [
         ("srcu_slow_boot", {"kernel": Seen("5.19.0-rc3", "/proc/k"), "srcu": {}}),
         ("srcu_unknown", {"kernel": Seen("5.14.0-427.el9.x86_64", "/proc/k"), "srcu": {}}),
+        ("srcu_updates_slow", {"srcu_cost": SLEEPS}),
+        ("srcu_updates_slow_kernel",
+         {"srcu_cost": SLEEPS, "srcu": {}, "kernel": Seen("5.10.0", "/proc/k")}),
         ("map_count_low", {"max_map_count": seen(65529)}),
         ("maps_nearly_used_up", {"qemus": (replace(QEMU, maps=60_000),)}),
         ("host_optmem_low", {"optmem_max_bytes": seen(20479)}),
@@ -196,7 +203,7 @@ def test_whatever_cannot_be_seen_adds_no_finding(data: st.DataObject) -> None:
     before = {f.code for f in diagnose("x", host, wanted).findings}
     after: set[str] = {f.code for f in diagnose("x", left, wanted).findings}
     # An older kernel's version alone leaves open what its parameters would have told.
-    assert after - before <= {"srcu_unknown"}
+    assert after - before <= {"srcu_unknown", "srcu_updates_slow_kernel"}
 
 
 def test_a_finding_is_about_its_tunable() -> None:
