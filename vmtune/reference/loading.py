@@ -23,8 +23,10 @@ from vmtune.reference.tables import (
     ChangeKind,
     Figure,
     Form,
+    Measured,
     PrintedChange,
     Reference,
+    Repeat,
     Row,
     Source,
     Table,
@@ -199,7 +201,10 @@ def _arm(reader: Reader, name: str, raw: object, where: str) -> Arm:
 
 def _table(reader: Reader, name: str, raw: object, where: str) -> Table:
     parts = reader.mapping(
-        raw, where, ("note",), ("title", "form", "unit", "better", "metric", "metric_note", "rows")
+        raw,
+        where,
+        ("note",),
+        ("title", "form", "unit", "better", "metric", "metric_note", "rows", "repeats"),
     )
     unit = _text(reader, parts.get("unit", ""), f"{where}.unit")
     if unit not in PRINTED_UNITS:
@@ -212,6 +217,22 @@ def _table(reader: Reader, name: str, raw: object, where: str) -> Table:
     metric_note = _optional(reader, parts, "metric_note", where)
     if metric is None and not metric_note:
         reader.refuse(f"{where}.metric_note", "missing", "no metric, and no reason", "say why")
+    rows = reader.sequence(
+        parts.get("rows", []),
+        f"{where}.rows",
+        lambda each, field: _row(reader, each, field),
+        _MAX_ROWS,
+    )
+    repeats = reader.sequence(
+        parts.get("repeats", []),
+        f"{where}.repeats",
+        lambda each, field: _repeat(reader, each, field),
+        _MAX_ROWS,
+    )
+    for index, row in enumerate(rows):
+        if not any(each.concerns(row) for each in repeats):
+            reader.refuse(f"{where}.repeats", "missing", f"none is about row {index}",
+                          "say of every figure how it is measured here")  # fmt: skip
     return Table(
         name=name,
         title=_text(reader, parts.get("title", ""), f"{where}.title"),
@@ -220,13 +241,25 @@ def _table(reader: Reader, name: str, raw: object, where: str) -> Table:
         better=reader.choice(parts.get("better"), f"{where}.better", Direction, Direction.NONE),
         metric=str(metric) if metric is not None else None,
         metric_note=metric_note,
-        rows=reader.sequence(
-            parts.get("rows", []),
-            f"{where}.rows",
-            lambda each, field: _row(reader, each, field),
-            _MAX_ROWS,
-        ),
+        rows=rows,
+        repeats=repeats,
         note=_optional(reader, parts, "note", where),
+    )
+
+
+def _repeat(reader: Reader, raw: object, where: str) -> Repeat:
+    parts = reader.mapping(raw, where, ("command", "arms", "at"), ("measured", "why"))
+    measured = reader.choice(parts.get("measured"), f"{where}.measured", Measured, Measured.NO)
+    command = _optional(reader, parts, "command", where)
+    if measured is not Measured.NO and not command:
+        reader.refuse(f"{where}.command", "missing", "it is measured here, by no command",
+                      "name the command")  # fmt: skip
+    return Repeat(
+        measured=measured,
+        command=command,
+        why=_text(reader, parts.get("why", ""), f"{where}.why"),
+        arms=_texts(reader, parts.get("arms", []), f"{where}.arms"),
+        at=_facts(reader, parts.get("at", {}), f"{where}.at"),
     )
 
 

@@ -138,6 +138,37 @@ class Row:
     change: PrintedChange | None = None
 
 
+class Measured(StrEnum):
+    """Whether a published figure can be measured on one machine without special hardware."""
+
+    YES = "yes"
+    OTHER_SIZE = "other size"
+    """The same thing, in another size or by another way: directions compare, figures do not."""
+    NO = "no"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """How figures are measured with vmtune.
+
+    :param command: what measures them; with :attr:`Measured.NO` on the machines that have what is
+        missing here, empty if there is none.
+    :param why: what differs from the source, or what is missing here.
+    :param arms: of the figures that this is about; empty for all.
+    :param at: the conditions that they have.
+    """
+
+    measured: Measured
+    command: str
+    why: str
+    arms: tuple[str, ...] = ()
+    at: Facts = field(default_factory=dict)
+
+    def concerns(self, row: Row) -> bool:
+        """Whether it is about that figure."""
+        return (not self.arms or row.arm in self.arms) and self.at.items() <= row.at.items()
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Figures of one kind.
@@ -146,6 +177,7 @@ class Table:
     :param metric: the metric of :data:`vmtune.bench.model.metrics.table.METRICS` that it matches;
         None if there is none.
     :param metric_note: how the two differ, or why there is none.
+    :param repeats: how its figures are measured here; the first that concerns a figure holds.
     :param note: what a reader has to know.
     """
 
@@ -157,7 +189,12 @@ class Table:
     metric: str | None
     metric_note: str
     rows: tuple[Row, ...]
+    repeats: tuple[Repeat, ...]
     note: str = ""
+
+    def repeat_of(self, row: Row) -> Repeat:
+        """How that figure is measured here."""
+        return next(each for each in self.repeats if each.concerns(row))
 
     @property
     def conditions(self) -> tuple[str, ...]:

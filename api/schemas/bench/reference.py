@@ -8,7 +8,7 @@ from vmtune.api.schemas.common import Model, Page
 from vmtune.bench.model.metrics.table import Direction
 from vmtune.reference.changes import Compared, compared, held
 from vmtune.reference.facts import FACTS, Facts, in_order
-from vmtune.reference.tables import Form, Reference, Row, Table
+from vmtune.reference.tables import Form, Measured, Reference, Row, Table
 
 
 class ReferenceSourceView(Model):
@@ -76,6 +76,14 @@ class PrintedChangeView(Model):
     agrees: bool
 
 
+class RepeatView(Model):
+    """How a figure is measured with vmtune."""
+
+    measured: Measured = Field(description="Whether one machine can measure it.")
+    command: str = Field(description="What measures it; empty if nothing does.")
+    why: str = Field(description="What differs from the source, or what is missing here.")
+
+
 class ReferenceRowView(Model):
     """One figure."""
 
@@ -87,6 +95,7 @@ class ReferenceRowView(Model):
     approximate: bool
     ratios: list[PublishedRatioView]
     change: PrintedChangeView | None = Field(description="Null if none was printed.")
+    repeat: RepeatView
 
     @classmethod
     def of(cls, reference: Reference, table: Table, row: Row) -> ReferenceRowView:
@@ -101,6 +110,7 @@ class ReferenceRowView(Model):
             approximate=figure.approximate,
             ratios=[PublishedRatioView.of(one) for one in compared(reference, table, row)],
             change=None if change is None else PrintedChangeView.from_record(change),
+            repeat=RepeatView.from_record(table.repeat_of(row)),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -43,8 +44,9 @@ def test_ten_rows_with_printed_and_recomputed_change(real: Api, vmtune: Vmtune) 
     assert len(lines) == 10
     assert re.split(r"  +", lines[0]) == [
         "randread", "4 KiB", "1", "113,725", "117,451", "1.03", "+3.3%", "+3.3%", "yes",
+        "other size [1]",
     ]  # fmt: skip
-    assert [line.split()[-3:] for line in lines] == [
+    assert [line.split()[-6:-3] for line in lines] == [
         [change, change, "yes"]
         for change in ("+3.3%", "+2.9%", "+1.1%", "+1.3%", "+1.4%",
                        "-0.3%", "+0.0%", "+0.0%", "+0.0%", "+0.0%")
@@ -57,9 +59,11 @@ def test_thirty_rows_with_their_ratios(real: Api, vmtune: Vmtune) -> None:
     shown = vmtune("reference", "show", "dirty-ring-reaper", "--table", "drop").out
     lines = rows(shown, "VCPUS")
     assert len(lines) == 30
-    assert all(re.search(r"(\d\.\d+|1 \(base\)) +(\d\.\d+|1 \(base\)|-)$", line) for line in lines)
+    ratio = r"(\d\.\d+|1 \(base\)|-)"
+    assert all(re.search(f"{ratio} +{ratio} +(other size|no) \\[\\d]$", line) for line in lines)
     assert re.split(r"  +", lines[2].strip()) == [
         "2", "4 GiB", "3 GiB", "ring 4096, optimised", "5.5", "0.306", "0.239",
+        "other size [2]",
     ]  # fmt: skip
     assert "memory_update" not in shown
     assert "comparable metric of own runs: guest_drop_ms" in shown
@@ -70,13 +74,15 @@ def test_thirty_rows_with_their_ratios(real: Api, vmtune: Vmtune) -> None:
 def test_what_does_not_come_out_and_what_was_never_reached(real: Api, vmtune: Vmtune) -> None:
     shown = vmtune("reference", "show", "coroutine-pool-resize", "--table", "vsz").out
     during = next(line for line in shown.splitlines() if line.startswith("during fio"))
-    assert re.split(r"  +", during)[-3:] == ["+ ~100 MB", "+1,042,420 KB", "no"]
+    assert re.split(r"  +", during)[-4:-1] == ["+ ~100 MB", "+1,042,420 KB", "no"]
     limit = vmtune("reference", "show", "dirty-limit-convergence").out
-    assert re.split(r"  +", limit.splitlines()[-1].strip()) == ["110", "never", "7,660", "-"]
+    assert re.split(r"  +", limit.splitlines()[-3].strip()) == [
+        "110", "never", "7,660", "-", "no [1]",
+    ]  # fmt: skip
     assert "not checked against the original text" in limit
     assert "not checked against" not in shown
     copied = vmtune("reference", "show", "zero-copy-multifd").out
-    assert re.search(r"^synthetic +- +zero copy +13-22% +0\.780 to 0\.870$", copied, re.M)
+    assert re.search(r"^synthetic +- +zero copy +13-22% +0\.780 to 0\.870 +no \[1]$", copied, re.M)
 
 
 def test_every_source_can_be_shown_on_a_terminal(
@@ -115,3 +121,36 @@ def test_the_files_are_listed_and_printed_without_a_service(vmtune: Vmtune) -> N
     wrong = vmtune("reference", "scenario", "drop")
     assert wrong.code == 1
     assert "drop-duration" in wrong.err
+
+
+def test_each_row_says_whether_and_how_it_is_measured_here(real: Api, vmtune: Vmtune) -> None:
+    shown = vmtune("reference", "show", "dirty-ring-reaper", "--table", "drop").out
+    lines = rows(shown, "VCPUS")
+    beyond = [line for line in lines if re.search(r"(20|30) GiB", line)]
+    assert len(beyond) == 10
+    assert all(re.search(r"no \[\d]$", line) for line in beyond)
+    assert all(re.search(r"other size \[\d]$", line) for line in lines if line not in beyond)
+    (way,) = [line for line in shown.splitlines() if line.startswith("[1] ")]
+    assert way.startswith("[1] measured here: other size: ")
+    assert way.endswith("; run: vmtune bench campaign drop-duration")
+    document = vmtune("reference", "show", "srcu-boot-time", "--table", "cost_of_8000", "--json")
+    (table,) = document.document["tables"]
+    found = {row["arm"]: row["repeat"] for row in table["rows"]}
+    assert found["5.18 method"]["command"] == "vmtune doctor --srcu"
+    assert found["5.19-rc1 as is"]["measured"] == "no"
+
+
+def test_the_commands_that_measure_exist() -> None:
+    targets = re.findall(r"^([a-z-]+):", Path("Makefile").read_text(), re.MULTILINE)
+    for of in references().values():
+        for table in of.tables.values():
+            for each in table.repeats:
+                words = each.command.split()
+                if words[:3] == ["vmtune", "bench", "campaign"]:
+                    assert words[3:] == [name for name in words[3:] if name in scenario_files()]
+                elif words[:1] == ["make"]:
+                    name = words[2].removeprefix("NAME=")
+                    assert words[1] in targets
+                    assert (Path("tests/perf") / f"{name}.py").exists()
+                else:
+                    assert each.command in ("", "vmtune doctor --srcu")

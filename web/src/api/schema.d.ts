@@ -4237,6 +4237,12 @@ export interface components {
             state: components["schemas"]["RunState"];
         };
         /**
+         * Measured
+         * @description Whether a published figure can be measured on one machine without special hardware.
+         * @enum {string}
+         */
+        Measured: "yes" | "other size" | "no";
+        /**
          * MeasuredScenarioPage
          * @description Scenarios that have runs, sorted by name.
          */
@@ -5606,6 +5612,7 @@ export interface components {
             ratios: components["schemas"]["PublishedRatioView"][];
             /** @description Null if none was printed. */
             change: components["schemas"]["PrintedChangeView"] | null;
+            repeat: components["schemas"]["RepeatView"];
         };
         /**
          * ReferenceSourceView
@@ -5711,6 +5718,24 @@ export interface components {
              * @description Campaign files that repeat its matrix.
              */
             scenarios: string[];
+        };
+        /**
+         * RepeatView
+         * @description How a figure is measured with vmtune.
+         */
+        RepeatView: {
+            /** @description Whether one machine can measure it. */
+            measured: components["schemas"]["Measured"];
+            /**
+             * Command
+             * @description What measures it; empty if nothing does.
+             */
+            command: string;
+            /**
+             * Why
+             * @description What differs from the source, or what is missing here.
+             */
+            why: string;
         };
         /**
          * ReportArm

@@ -138,7 +138,22 @@ def _table(document: Document) -> Iterator[str]:
     )
     yield f"{beside}: {note}" if note else beside
     rows = document["rows"]
-    yield from (_pairs(rows) if _paired(rows) else _figures(rows))
+    ways = list(dict.fromkeys(_way(row) for row in rows))
+    yield from (_pairs(rows, ways) if _paired(rows) else _figures(rows, ways))
+    yield ""
+    for number, (measured, command, why) in enumerate(ways, 1):
+        run = f"; run: {command}" if command else ""
+        yield f"[{number}] measured here: {measured}: {why}{run}"
+
+
+def _way(row: Document) -> tuple[str, str, str]:
+    """How a figure is measured here."""
+    repeat = row["repeat"]
+    return repeat["measured"], repeat["command"], repeat["why"]
+
+
+def _here(row: Document, ways: Sequence[tuple[str, str, str]]) -> str:
+    return f"{row['repeat']['measured']} [{ways.index(_way(row)) + 1}]"
 
 
 def _paired(rows: Sequence[Document]) -> bool:
@@ -151,7 +166,7 @@ def _paired(rows: Sequence[Document]) -> bool:
     )
 
 
-def _pairs(rows: Sequence[Document]) -> Iterator[str]:
+def _pairs(rows: Sequence[Document], ways: Sequence[tuple[str, str, str]]) -> Iterator[str]:
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
     base, arm = pairs[0]
     changes = any(arm["change"] for _, arm in pairs)
@@ -162,6 +177,7 @@ def _pairs(rows: Sequence[Document]) -> Iterator[str]:
         Column(arm["arm"].upper(), right=True),
         Column("RATIO", right=True),
         *_change_columns(changes),
+        Column("HERE"),
     )
     cells = [
         (
@@ -170,13 +186,14 @@ def _pairs(rows: Sequence[Document]) -> Iterator[str]:
             arm["printed"],
             arm["ratios"][0]["text"] or "-",
             *_change(arm, changes),
+            _here(arm, ways),
         )
         for base, arm in pairs
     ]
     yield from table(columns, cells, "no figures")
 
 
-def _figures(rows: Sequence[Document]) -> Iterator[str]:
+def _figures(rows: Sequence[Document], ways: Sequence[tuple[str, str, str]]) -> Iterator[str]:
     titles = list(dict.fromkeys(ratio["title"] for row in rows for ratio in row["ratios"]))
     changes = any(row["change"] for row in rows)
     conditions = _conditions(rows)
@@ -186,6 +203,7 @@ def _figures(rows: Sequence[Document]) -> Iterator[str]:
         Column("FIGURE", right=True),
         *(Column(f"TO {title.upper()}", right=True) for title in titles),
         *_change_columns(changes),
+        Column("HERE"),
     )
     cells = [
         (
@@ -194,6 +212,7 @@ def _figures(rows: Sequence[Document]) -> Iterator[str]:
             row["printed"],
             *_ratios(row, titles),
             *_change(row, changes),
+            _here(row, ways),
         )
         for row in rows
     ]
