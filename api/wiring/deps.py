@@ -27,6 +27,7 @@ from vmtune.config.settings import Settings
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.libvirt.arriving_xml import LibvirtArrivingXml
+from vmtune.hypervisor.libvirt.certificates import certificate_until
 from vmtune.hypervisor.linux.doctor_probe import examine
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
@@ -49,6 +50,7 @@ from vmtune.services.events import EventBus
 from vmtune.services.forecasts.forecasts import ForecastService
 from vmtune.services.freshness import Freshness
 from vmtune.services.heavy.work import HeavyWork, Work
+from vmtune.services.hosts.check import HostCheckService
 from vmtune.services.hosts.connections import DriverFactory
 from vmtune.services.hosts.doctor import DoctorService
 from vmtune.services.hosts.hosts import HostService
@@ -113,6 +115,7 @@ class Container:
     freshness: Freshness
     exposition: Exposition
     doctor: DoctorService
+    host_check: HostCheckService
     drift: DriftService
     cluster: Cluster | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -288,7 +291,8 @@ async def open_container(
             exposition=Exposition(
                 store, __version__, head_revision(), cluster.name if cluster else ""
             ),
-            doctor=DoctorService(store, hosts, profiles, examine),
+            doctor=(doctor := DoctorService(store, hosts, profiles, examine)),
+            host_check=HostCheckService(hosts, doctor, certificate_until),
             drift=drift,
             cluster=cluster,
         )

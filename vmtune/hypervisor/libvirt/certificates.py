@@ -92,3 +92,13 @@ def _reason(error: ssl.SSLCertVerificationError, server: str) -> str:
     if code in _OTHER_CA:
         return "is not signed by our CA"
     return f"is not accepted: {error.verify_message}"
+
+
+def certificate_until(uri: str) -> datetime | None:
+    """When the certificate of a ``qemu+tls`` URI's server expires; None for other transports, or
+    where none can be seen. Blocks for at most some seconds."""
+    remote = Remote.of(uri)
+    if remote is None or remote.transport != "tls":
+        return None
+    shown = look_at(remote)
+    return shown.until if shown is not None else None

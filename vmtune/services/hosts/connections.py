@@ -215,6 +215,21 @@ class HostConnections:
                 remedy=f"ask the service {host.owner} there",
             )
 
+    async def probe(self, name: str) -> HostFacts:
+        """A host's facts by a connection of its own, closed afterwards: the way there and the
+        authentication are tried anew.
+
+        :raise HostUnreachable: it does not answer.
+        """
+        host = await self.get(name)
+        self._check_reachable_here(host)
+        check_uri(host.uri, keys_dir=self._keys_dir)
+        driver = self._factory(host)
+        try:
+            return await driver.host_facts()
+        finally:
+            await driver.close()
+
     async def facts(self, name: str) -> HostFacts:
         """Probe a host; its peer URI and migration address are the operator's where given."""
         driver = await self.driver(name)

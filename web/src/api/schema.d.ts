@@ -460,6 +460,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/hosts/{name}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check Host
+         * @description Try what a migration needs of a host, or of two, by a new connection. Changes nothing.
+         */
+        get: operations["check_host"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/vms": {
         parameters: {
             query?: never;
@@ -2680,6 +2700,24 @@ export interface components {
             } | null;
         };
         /**
+         * CheckStepView
+         * @description One thing that a migration needs.
+         */
+        CheckStepView: {
+            /** Host */
+            host: string;
+            /** What */
+            what: string;
+            result: components["schemas"]["Result"];
+            /** Message */
+            message: string;
+            /**
+             * Remedy
+             * @description What to do about it; empty if nothing.
+             */
+            remedy: string;
+        };
+        /**
          * CheckedValues
          * @description Accepted values, converted to the tunables' units, and accepted steps.
          */
@@ -3884,6 +3922,26 @@ export interface components {
             listen_address?: string | null;
             /** Disks Uri */
             disks_uri?: string | null;
+        };
+        /**
+         * HostCheckView
+         * @description A check of a host, and of the way to another one.
+         */
+        HostCheckView: {
+            /** Host */
+            host: string;
+            /**
+             * To
+             * @description The other host; empty for the host alone.
+             */
+            to: string;
+            /**
+             * Passed
+             * @description No step failed. Steps that were not seen prove nothing.
+             */
+            passed: boolean;
+            /** Steps */
+            steps: components["schemas"]["CheckStepView"][];
         };
         /**
          * HostCreate
@@ -5853,6 +5911,12 @@ export interface components {
             /** Began */
             began?: string | null;
         };
+        /**
+         * Result
+         * @description How a step of the check went. What was not seen is no fault, and no proof either.
+         * @enum {string}
+         */
+        Result: "ok" | "warning" | "failed" | "not seen";
         /**
          * RevisionPage
          * @description Revisions of one profile, newest first.
@@ -10741,6 +10805,139 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DiagnosisView"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    check_host: {
+        parameters: {
+            query?: {
+                /** @description The host to migrate to; empty for the host alone. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostCheckView"];
                 };
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */

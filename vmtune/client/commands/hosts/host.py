@@ -10,8 +10,9 @@ from vmtune.client.commands.hosts.pools import host_limits, host_pools
 from vmtune.client.complete import hosts
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
 from vmtune.client.views.diagnosis import finding_lines
+from vmtune.client.views.host_check import check_lines
 from vmtune.client.views.output import Column, fields, table
 from vmtune.client.views.render import moment, problems, size
 
@@ -166,6 +167,22 @@ def _pairs(row: Document) -> list[tuple[str, str]]:
         ("memory", "" if memory is None else size(memory)),
         *((name, str(number)) for name, number in (facts.get("sysctls") or {}).items()),
     ]
+
+
+@host.command()
+@click.argument("name", shell_complete=hosts)
+@click.option("--to", default="", shell_complete=hosts, help="Host to migrate to.")
+@common
+@pass_session
+def check(session: Session, name: str, to: str) -> int:
+    """Try what a migration needs of a host, or of two with --to. Changes nothing.
+
+    It connects anew. What only the hosts themselves can show is listed as not seen, with the
+    command to run there. Exits 2 if a step failed.
+    """
+    found = session.client.get(f"/hosts/{segment(name)}/check", {"to": to})
+    session.show(found, lambda: check_lines(found))
+    return CLEAN if found["passed"] else DIFFERENCES
 
 
 @host.command()

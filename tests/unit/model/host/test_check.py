@@ -1,0 +1,92 @@
+"""The steps of a host check: what each fact makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from vmtune.errors import Problem
+from vmtune.model.host.check import HostCheck, Probed, Result, Step, check_host, check_pair
+from vmtune.model.host.facts import Connection, HostFacts
+from vmtune.model.host.inventory import Host
+from vmtune.model.versions import Version
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def probed(name: str, **changed: object) -> Probed:
+    facts = HostFacts(
+        Connection.LIBVIRT,
+        hostname=f"{name}.example",
+        uuid=f"uuid-{name}",
+        qemu=Version(10, 0),
+        libvirt=Version(11, 3),
+        peer_uri=f"qemu+tls://{name}/system",
+        kvm=True,
+    )
+    host = Host(name, f"qemu+tls://{name}/system", "", "", NOW)
+    return Probed(host, replace(facts, **changed), 0.1)  # type: ignore[arg-type]  # any field
+
+
+def results(steps: list[Step]) -> dict[str, Result]:
+    return {step.what: step.result for step in steps}
+
+
+def test_a_good_pair_passes_and_says_what_it_has_not_seen() -> None:
+    a, b = probed("a"), probed("b")
+    steps = [*check_host(a, NOW), *check_host(b, NOW), *check_pair(a, b)]
+    assert HostCheck("a", "b", tuple(steps)).passed
+    unseen = [step for step in steps if step.result is Result.NOT_SEEN]
+    assert {step.what for step in unseen} >= {"connection from a", "migration ports", "clocks"}
+    assert all(step.remedy for step in unseen)
+    assert all(step.result is not Result.WARNING for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("changed", "what", "result"),
+    [
+        ({"hostname": "localhost.localdomain"}, "host name", Result.FAILED),
+        ({"peer_uri": ""}, "peer URI", Result.FAILED),
+        ({"kvm": False}, "KVM", Result.WARNING),
+        ({"kvm": None}, "KVM", Result.NOT_SEEN),
+        ({"qemu": Version(6, 2)}, "QEMU", Result.WARNING),
+        ({"libvirt": Version(8)}, "libvirt", Result.WARNING),
+    ],
+)
+def test_a_fact_makes_its_step(changed: dict[str, object], what: str, result: Result) -> None:
+    steps = list(check_host(probed("a", **changed), NOW))
+    assert results(steps)[what] is result
+    (step,) = [step for step in steps if step.what == what]
+    assert step.remedy or result is Result.NOT_SEEN
+
+
+@pytest.mark.parametrize(
+    ("changed", "what", "result"),
+    [
+        ({"uuid": "uuid-a"}, "identity", Result.FAILED),
+        ({"hostname": "a.example"}, "identity", Result.FAILED),
+        ({"qemu": Version(9, 2)}, "QEMU of both", Result.WARNING),
+        ({"libvirt": Version(11, 2)}, "libvirt of both", Result.WARNING),
+        ({"qemu": Version(11, 1)}, "QEMU of both", Result.OK),
+    ],
+)
+def test_two_hosts_have_to_fit(changed: dict[str, object], what: str, result: Result) -> None:
+    steps = list(check_pair(probed("a"), probed("b", **changed)))
+    assert results(steps)[what] is result
+
+
+def test_a_silent_host_has_one_step() -> None:
+    problem = Problem("uri", "host_unreachable", "no connection", "start it")
+    silent = replace(probed("a"), facts=None, problem=problem)
+    (step,) = check_host(silent, NOW)
+    assert (step.result, step.message, step.remedy) == (Result.FAILED, "no connection", "start it")
+    assert list(check_pair(silent, probed("b"))) == []
+    assert not HostCheck("a", "", (step,)).passed
+
+
+@pytest.mark.parametrize(("days", "result"), [(29, Result.WARNING), (31, Result.OK)])
+def test_a_certificate_that_expires_soon_is_a_warning(days: int, result: Result) -> None:
+    seen = replace(probed("a"), certificate_until=NOW + timedelta(days=days))
+    assert results(list(check_host(seen, NOW)))["certificate"] is result

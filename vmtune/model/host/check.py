@@ -1,0 +1,239 @@
+"""What a migration needs of a host and of a pair of hosts, as steps of a check. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from vmtune.errors import Problem
+from vmtune.model.doctor.rules import OLDEST_LIBVIRT, OLDEST_QEMU
+from vmtune.model.findings.table import Finding
+from vmtune.model.host.facts import Connection, HostFacts
+from vmtune.model.host.inventory import Host
+
+SOON = timedelta(days=30)
+"""A certificate that expires sooner gets a warning."""
+
+
+class Result(StrEnum):
+    """How a step of the check went. What was not seen is no fault, and no proof either."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    NOT_SEEN = "not seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that a migration needs.
+
+    :param host: the host that it concerns.
+    :param message: what was seen; *remedy*: what to do about it, empty if nothing.
+    """
+
+    host: str
+    what: str
+    result: Result
+    message: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostCheck:
+    """A check of a host, and of the way to another one.
+
+    :param to: the other host; empty for the host alone.
+    """
+
+    host: str
+    to: str
+    steps: tuple[Step, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no step failed."""
+        return all(step.result is not Result.FAILED for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What was seen of one host by a new connection.
+
+    :param facts: None where it did not answer; *problem* says why.
+    :param seconds: how long connecting and asking took.
+    :param certificate_until: of a host by TLS: when its certificate expires.
+    :param findings: of host diagnostics, those that need action.
+    """
+
+    host: Host
+    facts: HostFacts | None
+    seconds: float = 0.0
+    problem: Problem | None = None
+    certificate_until: datetime | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def check_host(seen: Probed, now: datetime) -> Iterator[Step]:
+    """The steps of one host; only the first where it does not answer."""
+    name, facts, problem = seen.host.name, seen.facts, seen.problem
+    if facts is None:
+        message = problem.message if problem else "it does not answer"
+        yield Step(name, "connection", Result.FAILED, message, problem.remedy if problem else "")
+        return
+    message = f"a new connection by {seen.host.uri} answered after {seen.seconds:.2f} s"
+    yield Step(name, "connection", Result.OK, message)
+    if seen.certificate_until is not None:
+        yield _certificate(name, seen.certificate_until, now)
+    yield from _versions(name, facts)
+    yield _kvm(name, facts)
+    if facts.connection is Connection.LIBVIRT:
+        yield _called(name, facts)
+        yield _peer(seen, facts)
+        yield _network(seen, facts)
+    for finding in seen.findings:
+        yield Step(name, finding.code, Result.WARNING, finding.message, finding.remedy)
+
+
+def check_pair(source: Probed, destination: Probed) -> Iterator[Step]:
+    """What a migration from one to the other needs besides, and what only the hosts can show."""
+    a, b = source.facts, destination.facts
+    if a is None or b is None:
+        return
+    name = destination.host.name
+    if a.uuid and a.uuid == b.uuid:
+        yield Step(
+            name,
+            "identity",
+            Result.FAILED,
+            f"{source.host.name} and {name} have the same UUID {a.uuid}: libvirt refuses to "
+            "migrate to itself",
+            "set host_uuid in /etc/libvirt/libvirtd.conf (or virtqemud.conf) of one of them to the "
+            "output of `uuidgen`, and restart its daemon",
+        )
+    elif a.hostname and a.hostname == b.hostname:
+        yield Step(
+            name,
+            "identity",
+            Result.FAILED,
+            f"both hosts call themselves {a.hostname}: libvirt refuses to migrate to itself",
+            "give each a name of its own with `hostnamectl set-hostname`",
+        )
+    else:
+        yield Step(name, "identity", Result.OK, f"{a.hostname} and {b.hostname} are two hosts")
+    yield from _order(source.host.name, name, a, b)
+    if a.connection is not Connection.LIBVIRT:
+        return
+    uri = b.peer_uri or "its peer URI"
+    not_seen = {
+        f"connection from {source.host.name}": f"run `virsh -c {uri} hostname` as root",
+        "migration ports": f"run `nc -l 49152` on {name}, and `nc -zv "
+        f"{_arrival(destination, b)} 49152` here; libvirt takes 49152 to 49215",
+        "TLS for migrations": "run `ls /etc/pki/qemu` on both hosts, if profiles set tls",
+        "clocks": "compare `date -u`; certificates need the same time",
+        "hook": "run `ls /etc/libvirt/hooks/qemu.d/vmtune` there, if it is used",
+        "disks": "a plan with --to asks the destination whether it has the VM's disks",
+    }
+    for what, how in not_seen.items():
+        message = "vmtune runs nothing on other machines"
+        yield Step(name, what, Result.NOT_SEEN, message, f"on {source.host.name}: {how}")
+
+
+def _certificate(name: str, until: datetime, now: datetime) -> Step:
+    message = f"the server's certificate is valid until {until:%Y-%m-%d %H:%M} UTC"
+    if until - now > SOON:
+        return Step(name, "certificate", Result.OK, message)
+    remedy = f"have the CA sign a new /etc/pki/libvirt/servercert.pem for {name} before"
+    return Step(name, "certificate", Result.WARNING, message, remedy)
+
+
+def _versions(name: str, facts: HostFacts) -> Iterator[Step]:
+    for what, version, oldest in (
+        ("QEMU", facts.qemu, OLDEST_QEMU),
+        ("libvirt", facts.libvirt, OLDEST_LIBVIRT),
+    ):
+        if version is None:
+            continue
+        if version < oldest:
+            message = f"{what} {version} is older than vmtune is tried with ({oldest})"
+            yield Step(name, what, Result.WARNING, message, f"upgrade to {what} {oldest} or newer")
+        else:
+            yield Step(name, what, Result.OK, f"{what} {version}")
+
+
+def _kvm(name: str, facts: HostFacts) -> Step:
+    if facts.kvm is None:
+        return Step(name, "KVM", Result.NOT_SEEN, "whether QEMU can use KVM is not known")
+    if facts.kvm:
+        return Step(name, "KVM", Result.OK, "QEMU can use KVM")
+    return Step(
+        name,
+        "KVM",
+        Result.WARNING,
+        "QEMU cannot use KVM: VMs are emulated, and those with KVM cannot come here",
+        "load the module kvm_intel or kvm_amd; `ls -l /dev/kvm` shows the device",
+    )
+
+
+def _called(name: str, facts: HostFacts) -> Step:
+    short = facts.hostname.partition(".")[0]
+    if short and short != "localhost":
+        return Step(name, "host name", Result.OK, f"it calls itself {facts.hostname}")
+    return Step(
+        name,
+        "host name",
+        Result.FAILED,
+        f"it calls itself {facts.hostname or 'nothing'}: libvirt refuses migrations to localhost",
+        "run `hostnamectl set-hostname NAME` there, and restart its libvirt daemon",
+    )
+
+
+def _peer(seen: Probed, facts: HostFacts) -> Step:
+    name = seen.host.name
+    if facts.peer_uri:
+        return Step(name, "peer URI", Result.OK, f"other hosts reach it by {facts.peer_uri}")
+    return Step(
+        name,
+        "peer URI",
+        Result.FAILED,
+        f"{seen.host.uri} means nothing on another host, and no peer URI is set",
+        f"add it again with --peer-uri, such as qemu+ssh://root@{facts.hostname}/system",
+    )
+
+
+def _network(seen: Probed, facts: HostFacts) -> Step:
+    name = seen.host.name
+    if seen.host.migrate_uri:
+        message = f"migrations to it go to {seen.host.migrate_uri}"
+        return Step(name, "migration network", Result.OK, message)
+    return Step(
+        name,
+        "migration network",
+        Result.OK,
+        f"migrations to it go where its name {facts.hostname} leads, or migration_host of its "
+        "qemu.conf",
+    )
+
+
+def _order(source: str, name: str, a: HostFacts, b: HostFacts) -> Iterator[Step]:
+    for what, there, here in (("QEMU", b.qemu, a.qemu), ("libvirt", b.libvirt, a.libvirt)):
+        if there is None or here is None:
+            continue
+        if there < here:
+            yield Step(
+                name,
+                f"{what} of both",
+                Result.WARNING,
+                f"{what} {there} is older than {here} of {source}: VMs of newer machine types "
+                "cannot go there",
+                f"upgrade {name} first, or look at `vmtune plan VM --to {name}` for each VM",
+            )
+        else:
+            yield Step(name, f"{what} of both", Result.OK, f"{here} to {there}")
+
+
+def _arrival(seen: Probed, facts: HostFacts) -> str:
+    return urlsplit(seen.host.migrate_uri).hostname or facts.hostname

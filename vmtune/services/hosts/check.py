@@ -1,0 +1,73 @@
+"""Checks a host, or two, for what a migration needs. Changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from vmtune.errors import HostUnreachable, InvalidInput, Problem, VmtuneError
+from vmtune.model.host.check import HostCheck, Probed, check_host, check_pair
+from vmtune.services.hosts.doctor import DoctorService
+from vmtune.services.hosts.hosts import HostService
+
+_WITHIN_S = 30.0
+
+
+class HostCheckService:
+    """Tries what a migration needs of hosts.
+
+    :param certificate_until: when the certificate that a URI's server presents expires; None where
+        it presents none that can be seen. May block for some seconds.
+    """
+
+    def __init__(
+        self,
+        hosts: HostService,
+        doctor: DoctorService,
+        certificate_until: Callable[[str], datetime | None],
+    ) -> None:
+        self._hosts = hosts
+        self._doctor = doctor
+        self._certificate_until = certificate_until
+
+    async def check(self, name: str, to: str = "") -> HostCheck:
+        """Connect anew to one host, or both, and look at what each says.
+
+        :raise NotFound: no such host. One that does not answer is a step that failed.
+        :raise InvalidInput: both are the same.
+        """
+        if name == to:
+            raise InvalidInput(
+                f"{to} is the host itself", field="to", remedy="name the host to migrate to"
+            )
+        names = [name, to] if to else [name]
+        for each in names:
+            await self._hosts.get(each)
+        probed = await asyncio.gather(*map(self._probe, names))
+        now = datetime.now(UTC)
+        steps = [step for each in probed for step in check_host(each, now)]
+        if to:
+            steps += check_pair(*probed)
+        return HostCheck(name, to, tuple(steps))
+
+    async def _probe(self, name: str) -> Probed:
+        host = await self._hosts.get(name)
+        begun = time.monotonic()
+        try:
+            async with asyncio.timeout(_WITHIN_S):
+                facts = await self._hosts.probe(name)
+                seconds = time.monotonic() - begun
+                findings = (await self._doctor.diagnose(name)).needs_action
+        except TimeoutError:
+            return Probed(host, None, problem=_silent(name))
+        except VmtuneError as error:
+            return Probed(host, None, problem=error.problems[0])
+        until = await asyncio.to_thread(self._certificate_until, host.uri)
+        return Probed(host, facts, seconds, None, until, findings)
+
+
+def _silent(name: str) -> Problem:
+    message = f"{name} did not answer within {_WITHIN_S:g} s"
+    return HostUnreachable(message, remedy="look at its libvirt daemon").problems[0]
