@@ -209,6 +209,9 @@ class SimHost:
         self._call("outgoing")
         return [vm.uuid for vm in self.vms.values() if vm.handle is not None]
 
+    async def migrating_ms(self, vm: UUID) -> int | None:
+        return 0 if self._find(vm).handle is not None else None
+
     async def completed(self, vm: UUID) -> Totals | None:
         self._find(vm)
         return Totals(10, 5, 1, 1 << 20, 2)

@@ -41,6 +41,7 @@ class Evidence:
     :param error: why a phase broke off.
     :param left: the source has reported that the VM has migrated away.
     :param interrupted: a libvirt of either side went away meanwhile.
+    :param anothers: what migrates the VM is not this migration, which never began.
     """
 
     handle: MigrationHandle | None = None
@@ -48,6 +49,7 @@ class Evidence:
     error: VmtuneError | None = None
     left: bool = False
     interrupted: bool = False
+    anothers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ async def find_end(
     if record.state in (MigrationState.QUEUED, MigrationState.PREPARING):
         why = str(error) if error else "it was stopped before it began"
         return End(stopped, why)
+    if evidence.anothers:
+        return End(stopped, NEVER_BEGAN)
     if isinstance(error, CommandRefused) and evidence.snapshot is None:
         return End(stopped, str(error))
     end = await ask_both(record, stopped, evidence, source, destination)
@@ -195,6 +199,9 @@ def conclude(here: HostView, there: HostView, stopped: MigrationState) -> End:
 ENDED_BY_RESTART = (
     "a libvirt went away meanwhile, and QEMU says cancelled: libvirt cancels a migration when it "
     "loses the other side's libvirt, and one that it finds when it is started again"
+)
+NEVER_BEGAN = (
+    "vmtune ended before the migration began, and the one that runs now is another client's"
 )
 NEITHER = "shut down neither host"
 SPLIT = "the guest runs on the destination, and part of its memory is still on the source"

@@ -68,6 +68,10 @@ multifd, 7.2 was seen not to in two minutes: its migration thread waited for cha
 BEGINS_WITHIN_S = 3.0
 """How long after a restart a migration may take to show that was ordered just before. libvirt
 begins its job within milliseconds of the call, which it carries out though the caller is gone."""
+CALLED_WITHIN_S = 30.0
+"""How long after its record says that it starts a migration may have begun and still be taken for
+it: before the call both hosts are asked, and a host that hangs takes its time."""
+_CLOCKS_DIFFER_S = 1.0
 _LOOK_EVERY_S = 0.1
 _HANGS = Problem(
     "vm",
@@ -141,6 +145,7 @@ class MigrationSession:
         self._read_back = False
         self._active = False
         self._cancelling_since: float | None = None
+        self._anothers = False
         self._postcopy = PostcopyWatch(hosts, notes, self._clock)
         self._disks = CopyWatch(hosts, notes)
 
@@ -166,7 +171,8 @@ class MigrationSession:
     async def find_running(self) -> bool:
         """Whether a migration that was started before runs; samples then keep counting from its
         start. False if it ended unobserved, or never began: one that was just being started is
-        given :data:`BEGINS_WITHIN_S`, since its call may be under way still."""
+        given :data:`BEGINS_WITHIN_S`, since its call may be under way still. False, too, if what
+        runs is another client's (:meth:`_is_anothers`)."""
         record = await self.notes.record()
         if self.handle is None and record.started_at is not None:
             since = datetime.now(UTC) - record.started_at
@@ -179,8 +185,24 @@ class MigrationSession:
             except NotFound:
                 return False
             if snapshot.status.running or self._clock.now() >= deadline:
-                return snapshot.status.running
+                return snapshot.status.running and not await self._is_anothers(record)
             await self._clock.sleep(_LOOK_EVERY_S)
+
+    async def _is_anothers(self, record: Migration) -> bool:
+        """Whether the migration that runs was begun by another client: before this one was called,
+        or long after an earlier process died that had not called yet or was refused. Once this one
+        was seen to run it is known, and only its age tells as long as it was not."""
+        if self.handle is not None or record.state is not MigrationState.STARTING:
+            return False
+        if record.started_at is None or self._anothers:
+            return self._anothers
+        with suppress(VmtuneError):
+            for_ms = await (await self.hosts.source()).migrating_ms(record.vm)
+            since_s = (datetime.now(UTC) - record.started_at).total_seconds()
+            if for_ms is not None and since_s >= 0:  # else the clock was set back
+                after_s = since_s - for_ms / 1000
+                self._anothers = not -_CLOCKS_DIFFER_S <= after_s <= CALLED_WITHIN_S
+        return self._anothers
 
     @asynccontextmanager
     async def controlled(self) -> AsyncIterator[None]:
@@ -311,9 +333,14 @@ class MigrationSession:
             if step.effect is StepEffect.PENDING:
                 why = "vmtune ended before it could observe the effect"
                 await self.notes.step(replace(step, effect=StepEffect.UNKNOWN, detail=why), ())
-        left = self._origin.left(record)
-        interrupted = await self._was_interrupted()
-        evidence = Evidence(self.handle, self.snapshot, error, left, interrupted)
+        evidence = Evidence(
+            self.handle,
+            self.snapshot,
+            error,
+            left=self._origin.left(record),
+            interrupted=await self._was_interrupted(),
+            anothers=await self._is_anothers(record),
+        )
         record = await self.notes.record()
         return await finalize(record, self.hosts, evidence, self.tunables, reapply)
 

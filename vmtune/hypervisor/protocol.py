@@ -225,6 +225,13 @@ class Driver(Controls, Protocol):
         """The VMs that migrate away right now, no matter what started it. Where a QEMU would have
         to be connected to first, it is left out."""
 
+    async def migrating_ms(self, vm: UUID) -> int | None:
+        """For how long a migration of the VM to another host has been under way, no matter who
+        started it; None where there is none, or its age is not known yet.
+
+        :raise NotFound: the VM is not here.
+        """
+
     async def completed(self, vm: UUID) -> Totals | None:
         """The figures of the VM's last completed migration, asked on its destination."""
 

@@ -314,7 +314,7 @@ class LibvirtDriver:
             return await self._not_begun.look(
                 vm,
                 lambda: self._monitor(vm).execute("query-migrate"),
-                lambda: self._job_ms(vm),
+                lambda: self.migrating_ms(vm),
                 at_ms,
             )
         except CommandRefused as refusal:
@@ -322,7 +322,8 @@ class LibvirtDriver:
                 raise gone from refusal
             raise
 
-    async def _job_ms(self, vm: UUID) -> int | None:
+    async def migrating_ms(self, vm: UUID) -> int | None:
+        """For how long libvirt's job has been a migration of it."""
         return await self._link.ask(lambda connection: connection.domain(vm).migrating_out_ms())
 
     async def outgoing(self) -> Sequence[UUID]:
@@ -554,7 +555,7 @@ class LibvirtDriver:
         """
         await self._status(vm)
         deadline = asyncio.get_running_loop().time() + _RESETS_WITHIN_S
-        while await self._job_ms(vm) is not None:
+        while await self.migrating_ms(vm) is not None:
             if asyncio.get_running_loop().time() > deadline:
                 return
             await asyncio.sleep(_LOOK_AGAIN_S)

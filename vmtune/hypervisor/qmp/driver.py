@@ -243,6 +243,11 @@ class QmpDriver:
                         leaving.append(qemu.uuid)
         return leaving
 
+    async def migrating_ms(self, vm: UUID) -> int | None:
+        """For how long it has migrated by QEMU's clock, which does not say so during setup."""
+        snapshot = await self.migration(vm)
+        return snapshot.elapsed_ms if snapshot.status.running else None
+
     async def completed(self, vm: UUID) -> Totals | None:
         """None in general: QEMU gives the figures on the source, by :meth:`migration`."""
         return (await self.migration(vm)).totals

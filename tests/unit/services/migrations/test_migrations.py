@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from vmtune.errors import (
 )
 from vmtune.hypervisor.protocol import MigrateOrder, MigrationHandle
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus, Trigger
+from vmtune.model.migration.steps import AfterIterations, Step, StepAction
 from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
@@ -305,6 +306,32 @@ async def test_a_start_that_shows_late_is_found(it: World) -> None:
     it.source.parameters["max-bandwidth"] = 1 << 30
     done = await it.ended(record)
     assert (done.state, done.failure) == (MigrationState.COMPLETED, "")
+
+
+@pytest.mark.parametrize("recorded", [timedelta(0), timedelta(minutes=-2)])
+async def test_anothers_migration_is_not_taken_for_one_that_never_began(
+    it: World, recorded: timedelta
+) -> None:
+    """The service was killed before its call, or when that was refused, and another client
+    migrates the VM: since before, or only since much later."""
+    source, destination = it.drivers["a"], it.drivers["b"]
+    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
+    await source.start_migration(MigrateOrder(VM, {}, {}), destination)
+    await asyncio.sleep(1.5)
+    step = Step(AfterIterations(0), StepAction.ABORT)
+    record = it.store.migrations.begin(
+        vm=VM, vm_name="vm", source="a", destination="b", steps=(step,)
+    )
+    it.store.migrations.update(record.id, state=MigrationState.PREPARING)
+    it.store.migrations.update(
+        record.id, state=MigrationState.STARTING, started_at=datetime.now(UTC) + recorded
+    )
+    await it.jobs.submit("migration", str(record.id))
+    done = await it.ended(record)
+    assert (done.state, done.step_records) == (MigrationState.FAILED, ())
+    assert "another client's" in done.failure
+    assert (await source.migration(VM)).status.running
+    assert "migrate_cancel" not in [command for command, _ in it.source.commands]
 
 
 async def test_one_at_a_time_for_each_vm(it: World) -> None:
