@@ -253,7 +253,7 @@ async def test_a_migration_takes_the_addresses_that_it_is_given(
         free.bind(("127.0.0.3", 0))
         port = free.getsockname()[1]
     addresses = {"migrate_uri": f"tcp://127.0.0.3:{port}", "listen_address": "127.0.0.3"}
-    order = MigrateOrder(VM, {**addresses, "max_bandwidth_bytes_per_s": 1 << 20}, {})
+    order = MigrateOrder(VM, {**addresses, "max_bandwidth_bytes_per_s": 1 << 16}, {})
     handle = await source.start_migration(order, destination)
     async with asyncio.timeout(20):
         while True:
