@@ -308,16 +308,22 @@ async def test_a_start_that_shows_late_is_found(it: World) -> None:
     assert (done.state, done.failure) == (MigrationState.COMPLETED, "")
 
 
-@pytest.mark.parametrize("recorded", [timedelta(0), timedelta(minutes=-2)])
+@pytest.mark.parametrize(
+    ("for_ms", "recorded"), [(60_000, timedelta(0)), (1_000, timedelta(minutes=-2))]
+)
 async def test_anothers_migration_is_not_taken_for_one_that_never_began(
-    it: World, recorded: timedelta
+    it: World, monkeypatch: pytest.MonkeyPatch, for_ms: int, recorded: timedelta
 ) -> None:
     """The service was killed before its call, or when that was refused, and another client
     migrates the VM: since before, or only since much later."""
     source, destination = it.drivers["a"], it.drivers["b"]
     it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
     await source.start_migration(MigrateOrder(VM, {}, {}), destination)
-    await asyncio.sleep(1.5)
+
+    async def migrating_ms(_: UUID) -> int:
+        return for_ms
+
+    monkeypatch.setattr(source, "migrating_ms", migrating_ms)
     step = Step(AfterIterations(0), StepAction.ABORT)
     record = it.store.migrations.begin(
         vm=VM, vm_name="vm", source="a", destination="b", steps=(step,)
