@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from vmtune.hypervisor.libvirt.boot.settings import iothread_numbers, read_settings
 from vmtune.hypervisor.libvirt.checked_xml import check_xml
 from vmtune.model.host.facts import Reading
 from vmtune.model.tunables.tunable import Value
@@ -39,6 +40,7 @@ class DomainXml:
 
     :param iothreads: QEMU's names of them (``iothread1``).
     :param dirty_ring_size_entries: 0 for bitmap tracking; None where it is not known.
+    :param settings: what only the XML has of the ``boot`` route; empty where it is not known.
     """
 
     machine: str
@@ -49,6 +51,7 @@ class DomainXml:
     main_loop: bool
     disks: tuple[Disk, ...]
     dirty_ring_size_entries: int | None
+    settings: Mapping[str, Reading] = field(default_factory=dict)
 
 
 def parse(text: str) -> Element:
@@ -68,10 +71,11 @@ def read_domain(text: str) -> DomainXml:
         kvm=root.get("type") == "kvm",
         memory_bytes=_bytes(root.find("memory")),
         vcpus=_vcpus(root.find("vcpu")),
-        iothreads=tuple(f"iothread{number}" for number in _iothreads(root)),
+        iothreads=tuple(f"iothread{number}" for number in iothread_numbers(root)),
         main_loop=root.find("defaultiothread") is not None,
         disks=tuple(_disks(root)),
         dirty_ring_size_entries=_dirty_ring(root),
+        settings=read_settings(root),
     )
 
 
@@ -90,14 +94,6 @@ def _vcpus(element: Element | None) -> int:
     if element is None or not element.text:
         return 1
     return int(element.get("current", element.text))
-
-
-def _iothreads(root: Element) -> list[int]:
-    """Their numbers: those listed, and the lowest free ones for the rest of the count."""
-    listed = [int(e.get("id", "0")) for e in root.findall("iothreadids/iothread")]
-    wanted = int(root.findtext("iothreads") or len(listed))
-    free = (n for n in range(1, wanted + len(listed) + 1) if n not in listed)
-    return sorted([*listed, *(next(free) for _ in range(wanted - len(listed)))])
 
 
 def _disks(root: Element) -> list[Disk]:
@@ -148,6 +144,7 @@ def boot_readings(
         "dirty_ring_size_entries": Reading(boot.dirty_ring_size_entries),
         "virtio_blk_queues": _of_disks(boot, live, running or {}, "virtio_blk_queues"),
         "virtio_blk_queue_size": _of_disks(boot, live, running or {}, "virtio_blk_queue_size"),
+        **boot.settings,
     }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from xml.dom import minidom
 from xml.dom.minidom import Document, Element
 
 from vmtune.errors import CommandRefused
+from vmtune.hypervisor.libvirt.boot.edit import SETTINGS, check_edited, edit_setting
+from vmtune.hypervisor.libvirt.boot.elements import child, children, remove_if_empty, root_of
 from vmtune.hypervisor.libvirt.checked_xml import check_xml
 from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL
 from vmtune.model.plan.changes import Change
@@ -30,41 +32,44 @@ def edit_boot_xml(xml: str, changes: Sequence[Change]) -> str:
             _set_dirty_ring(document, int(change.value))
         elif change.tunable in _DISK_ATTRIBUTES:
             _set_disks(document, change)
+        elif change.tunable in SETTINGS:
+            edit_setting(document, change)
         else:
             raise CommandRefused(
                 f"{change.tunable} is no setting of the VM's configuration",
                 field=f"values.{change.tunable}",
                 code="not_a_boot_setting",
             )
+    check_edited(document, {change.tunable: change.value for change in changes})
     return _text(document)
 
 
 def _set_dirty_ring(document: Document, entries: int) -> None:
-    root = _root(document)
+    root = root_of(document)
     if entries:
-        kvm = _child(_child(root, "features"), "kvm")
-        ring = _child(kvm, "dirty-ring")
+        kvm = child(child(root, "features"), "kvm")
+        ring = child(kvm, "dirty-ring")
         ring.setAttribute("state", "on")
         ring.setAttribute("size", str(entries))
         return
-    for features in _children(root, "features"):
-        for kvm in _children(features, "kvm"):
-            for ring in _children(kvm, "dirty-ring"):
+    for features in children(root, "features"):
+        for kvm in children(features, "kvm"):
+            for ring in children(kvm, "dirty-ring"):
                 kvm.removeChild(ring)
-            _remove_if_empty(kvm)
-        _remove_if_empty(features)
+            remove_if_empty(kvm)
+        remove_if_empty(features)
 
 
 def _set_disks(document: Document, change: Change) -> None:
     found = False
-    for devices in _children(_root(document), "devices"):
-        for disk in _children(devices, "disk"):
-            target = next(_children(disk, "target"), None)
+    for devices in children(root_of(document), "devices"):
+        for disk in children(devices, "disk"):
+            target = next(children(disk, "target"), None)
             if target is None or target.getAttribute("bus") != "virtio":
                 continue
             if change.owner in ("", target.getAttribute("dev")):
                 found = True
-                driver = _child(disk, "driver")
+                driver = child(disk, "driver")
                 driver.setAttribute(_DISK_ATTRIBUTES[change.tunable], str(change.value))
     if not found:
         raise CommandRefused(
@@ -117,7 +122,7 @@ def edit_destination_xml(
     for block, pair in stale:
         for argument in pair:
             block.removeChild(argument)
-        _remove_if_empty(block)
+        remove_if_empty(block)
     for name, value in values.items():
         _add_arguments(document, "-global", f"{_GLOBALS[name]}={value}")
     return _text(document)
@@ -143,7 +148,7 @@ def edit_arriving_xml(xml: str, values: Mapping[str, Value]) -> str | None:
     for block, pair, _ in there:
         for argument in pair:
             block.removeChild(argument)
-        _remove_if_empty(block)
+        remove_if_empty(block)
     for text in words.values():
         _add_arguments(document, "-global", text)
     return _text(document)
@@ -175,7 +180,7 @@ def _add_arguments(document: Document, *words: str) -> None:
         block = document.createElementNS(_QEMU_NAMESPACE, "qemu:commandline")
         # Declared here rather than at the root, where the prefix may be taken.
         block.setAttribute("xmlns:qemu", _QEMU_NAMESPACE)
-        _root(document).appendChild(block)
+        root_of(document).appendChild(block)
     prefix = f"{block.prefix}:" if block.prefix else ""
     for word in words:
         argument = document.createElementNS(_QEMU_NAMESPACE, f"{prefix}arg")
@@ -188,39 +193,5 @@ def _parse(xml: str) -> Document:
     return minidom.parseString(check_xml(xml))  # noqa: S318 - checked before
 
 
-def _root(document: Document) -> Element:
-    root = document.documentElement
-    assert root is not None, "a parsed document has a root"
-    return root
-
-
 def _text(document: Document) -> str:
-    return str(_root(document).toxml())
-
-
-def _children(parent: Element, name: str) -> Iterator[Element]:
-    """The child elements of that name; the parent may be changed meanwhile."""
-    yield from [
-        node
-        for node in parent.childNodes
-        if node.nodeType == node.ELEMENT_NODE and node.nodeName == name
-    ]
-
-
-def _child(parent: Element, name: str) -> Element:
-    """The first child element of that name, made where there is none."""
-    child = next(_children(parent, name), None)
-    if child is None:
-        document = parent.ownerDocument
-        assert document is not None, "an element of a parsed document has one"
-        child = document.createElement(name)
-        parent.appendChild(child)
-    return child
-
-
-def _remove_if_empty(element: Element) -> None:
-    """Remove an element that has neither attributes nor anything but white space in it."""
-    blank = all(n.nodeType == n.TEXT_NODE and not n.data.strip() for n in element.childNodes)
-    declared = [name for name, _ in element.attributes.items() if not name.startswith("xmlns")]
-    if blank and not declared and element.parentNode is not None:
-        element.parentNode.removeChild(element)
+    return str(root_of(document).toxml())

@@ -91,7 +91,8 @@ def facts_by_xml(record: VmRecord) -> VmFacts:
     if record.status.state in (VmState.SHUT_OFF, VmState.MIGRATED):
         readings = dict(boot)
     else:
-        readings = with_ring({RING: Reading(None, why_unknown=_NOT_SEEN)}, live)
+        unseen = {RING: Reading(None, why_unknown=_NOT_SEEN)}
+        readings = {**with_ring(unseen, live), **live.settings}
     return VmFacts(
         uuid=record.status.uuid,
         name=record.status.name,
@@ -117,7 +118,7 @@ def facts_by_xml(record: VmRecord) -> VmFacts:
 
 def add_libvirt(facts: VmFacts, record: VmRecord) -> VmFacts:
     """Facts that a monitor gave, with what only libvirt knows."""
-    readings = with_ring(facts.readings, record.live)
+    readings = {**with_ring(facts.readings, record.live), **record.live.settings}
     boot = boot_readings(record.boot, record.live, readings) if record.boot else {}
     return replace(
         facts,

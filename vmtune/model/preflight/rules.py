@@ -281,6 +281,17 @@ def _parts(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Fi
         yield Finding("no_such_part", tunable.name, {"part": "an iothread"})
     if kind is QmpKind.DEVICE and not situation.vm.virtio_disks:
         yield Finding("no_such_part", tunable.name, {"part": "a virtio disk"})
+    part = _DEVICE_PARTS.get(tunable.name)
+    reading = situation.vm.readings.get(tunable.name)
+    if part and reading is not None and not reading.parts:
+        yield Finding("no_such_part", tunable.name, {"part": part})
+
+
+_DEVICE_PARTS = {
+    "virtio_net_queues": "a virtio network card with queues",
+    "virtio_scsi_queues": "a virtio SCSI controller",
+    **dict.fromkeys(("disk_cache", "disk_io", "disk_discard"), "a disk"),
+}
 
 
 def _thread_pools(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
@@ -353,6 +364,17 @@ _BOOT_OPTIONS = {
     "dirty_ring_size_entries": "-accel kvm,dirty-ring-size={value}",
     "virtio_blk_queues": "-device virtio-blk-pci,num-queues={value},...",
     "virtio_blk_queue_size": "-device virtio-blk-pci,queue-size={value},...",
+    "virtio_net_queues": "-netdev tap,queues={value},... -device virtio-net-pci,mq=on,...",
+    "virtio_scsi_queues": "-device virtio-scsi-pci,num_queues={value},...",
+    "disk_cache": "-blockdev ...,cache.direct=on|off,cache.no-flush=on|off",
+    "disk_io": "-blockdev ...,aio={value}",
+    "disk_discard": "-blockdev ...,discard={value}",
+    "huge_pages": "-object memory-backend-memfd,hugetlb=on,hugetlbsize={value},...",
+    "vcpu_cpus": "none of QEMU: taskset of its vCPU threads",
+    "emulator_cpus": "none of QEMU: taskset --cpu-list {value}",
+    "iothread_cpus": "none of QEMU: taskset of its iothreads",
+    "numa_nodes": "-object memory-backend-ram,host-nodes={value},...",
+    "numa_mode": "-object memory-backend-ram,policy=bind|preferred|interleave,...",
 }
 
 

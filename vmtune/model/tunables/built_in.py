@@ -11,10 +11,12 @@ from types import MappingProxyType
 
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rows.convergence import CONVERGENCE
+from vmtune.model.tunables.rows.devices import DEVICES
 from vmtune.model.tunables.rows.event_loops import EVENT_LOOPS
 from vmtune.model.tunables.rows.machine import BOOT, HOST
 from vmtune.model.tunables.rows.multifd import MULTIFD
 from vmtune.model.tunables.rows.network import NETWORK
+from vmtune.model.tunables.rows.placement import PLACEMENT
 from vmtune.model.tunables.rows.postcopy import POSTCOPY
 from vmtune.model.tunables.rows.reaper import REAPER
 from vmtune.model.tunables.rows.storage import STORAGE
@@ -23,7 +25,7 @@ from vmtune.model.tunables.rows.switchover import SWITCHOVER
 BUILT_IN = TunableRegistry(
     (
         *(*MULTIFD, *CONVERGENCE, *SWITCHOVER, *NETWORK, *STORAGE, *EVENT_LOOPS),
-        *(*BOOT, *HOST, *REAPER, *POSTCOPY),
+        *(*BOOT, *DEVICES, *PLACEMENT, *HOST, *REAPER, *POSTCOPY),
     )
 )
 """In the order in which people should read them.

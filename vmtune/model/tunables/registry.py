@@ -9,7 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from vmtune.errors import InvalidInput, SetupError
-from vmtune.model.tunables.tunable import Kind, QmpKind, QmpName, Route, Side, Tunable
+from vmtune.model.tunables.tunable import (
+    Kind,
+    LibvirtKind,
+    QmpKind,
+    QmpName,
+    Route,
+    Side,
+    Tunable,
+)
 
 
 class TunableRegistry(Mapping[str, Tunable]):
@@ -101,7 +109,10 @@ def _check_complete(row: Tunable) -> None:
     assert row.default is None or row.accept(row.default) == row.default, f"{row.name}: default"
     if row.route is Route.MIGRATE:
         assert row.libvirt is not None and row.overwriter, f"{row.name}: libvirt"
-    if row.route in (Route.MONITOR, Route.LIVE, Route.BOOT):
+    if row.route in (Route.MONITOR, Route.LIVE):
         assert row.qmp is not None, f"{row.name}: qmp"
+    if row.route is Route.BOOT:
+        in_xml = row.libvirt is not None and row.libvirt.kind is LibvirtKind.XML
+        assert in_xml, f"{row.name}: its place in the domain XML"
     if row.route is Route.CONTROL:
         assert row.qmp is None and row.libvirt is None, f"{row.name}: it is vmtune's own"

@@ -203,6 +203,16 @@ RULES: tuple[Rule, ...] = (
     _ordered("iothread_thread_pool_min", "iothread_thread_pool_max"),
     _ordered("main_loop_thread_pool_min", "main_loop_thread_pool_max"),
     Rule(
+        "needs_disk_cache",
+        "disk_io",
+        "native I/O needs a cache of none or directsync",
+        "set disk_cache to none or directsync, or disk_io to io_uring",
+        lambda values: (
+            values.get("disk_io") == "native"
+            and values.get("disk_cache", "none") not in ("none", "directsync")
+        ),
+    ),
+    Rule(
         "ring_too_small",
         "dirty_ring_size_entries",
         f"a dirty ring has at least {LEAST_DIRTY_RING_ENTRIES} entries",

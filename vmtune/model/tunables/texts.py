@@ -1,4 +1,4 @@
-"""What a tunable that is a text may say: a name, an address, or the URI of one."""
+"""What a tunable that is a text may say: a name, an address or the URI of one, a set of CPUs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+
+from vmtune.model.tunables.cpu_lists import canonical_set, canonical_sets
 
 PLACEHOLDERS = ("{host}", "{hostname}")
 """What an address may name of the destination: its name in vmtune, and what it calls itself."""
@@ -27,6 +29,8 @@ class TextForm(StrEnum):
     ADDRESS = "address"
     URI = "uri"
     TARGETS = "targets"
+    SET = "set"
+    SETS = "sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class _Row:
     is_one: Callable[[str], bool]
     expects: str
     allowed: str
+    canonical: Callable[[str], str] = str
 
 
 def is_address(text: str) -> bool:
@@ -101,6 +106,21 @@ def _are_targets(text: str) -> bool:
     return len(set(named)) == len(named) and all(_TARGET.fullmatch(name) for name in named)
 
 
+def _is(canonical: Callable[[str], str]) -> Callable[[str], bool]:
+    """Whether *canonical* takes a text."""
+
+    def is_one(text: str) -> bool:
+        try:
+            canonical(text)
+        except ValueError:
+            return False
+        return len(text) <= _LONGEST_SETS
+
+    return is_one
+
+
+_LONGEST_SETS = 4096
+_SET = "all, or numbers and ranges such as 0-3,8"
 _WITH = "{host} and {hostname} are the destination's names"
 _ROWS: Mapping[TextForm, _Row] = MappingProxyType(
     {
@@ -122,6 +142,13 @@ _ROWS: Mapping[TextForm, _Row] = MappingProxyType(
             "targets of disks with commas between, such as vda,vdb, each once",
             "targets of disks with commas between, such as vda,vdb",
         ),
+        TextForm.SET: _Row(_is(canonical_set), _SET, _SET, canonical_set),
+        TextForm.SETS: _Row(
+            _is(canonical_sets),
+            f"{_SET}, or one of these for each with / between",
+            f"{_SET}, or one of these for each with / between, such as 2/3/4-5",
+            canonical_sets,
+        ),
     }
 )
 assert set(_ROWS) == set(TextForm), "a form without its row"
@@ -130,6 +157,11 @@ assert set(_ROWS) == set(TextForm), "a form without its row"
 def is_form(form: TextForm, text: str) -> bool:
     """Whether *text* has the form."""
     return _ROWS[form].is_one(text)
+
+
+def canonical(form: TextForm, text: str) -> str:
+    """*text*, which has the form, as it reads back."""
+    return _ROWS[form].canonical(text)
 
 
 def expects(form: TextForm) -> str:

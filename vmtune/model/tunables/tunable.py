@@ -152,6 +152,8 @@ class Tunable:
             return "/proc of the host"
         if self.route is Route.CONTROL:
             return "query-version, and whether the VM has a dirty ring"
+        if self.route is Route.BOOT:
+            return "the domain XML"
         if self.name == "tls":
             return "query-migrate-parameters (tls-creds)"
         return "nothing: it is of one migration"
@@ -176,8 +178,10 @@ class Tunable:
             raise ValueError(f"expects a word, not {_type_name(raw)}")
         if self.kind is Kind.CHOICE and raw not in self.choices:
             raise ValueError(f"{raw!r} is none of {', '.join(self.choices)}")
-        if self.kind is Kind.TEXT and not texts.is_form(self.form, raw):
-            raise ValueError(f"expects {texts.expects(self.form)}")
+        if self.kind is Kind.TEXT:
+            if not texts.is_form(self.form, raw):
+                raise ValueError(f"expects {texts.expects(self.form)}")
+            return texts.canonical(self.form, raw)
         return raw
 
     def _integer(self, raw: object) -> int:

@@ -16,7 +16,7 @@ from vmtune.hypervisor.libvirt.domain_xml_edit import (
 )
 from vmtune.model.host.facts import Reading
 from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL
-from vmtune.model.plan.changes import Change
+from vmtune.model.plan.changes import Change, undo
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route, Side, Value
 
@@ -44,6 +44,14 @@ DOMAIN = """\
       <alias name='ua-second'/>
     </disk>
     <disk type='file' device='cdrom'><target dev='sda' bus='sata'/></disk>
+    <controller type='scsi' index='1' model='virtio-scsi'/>
+    <controller type='usb' index='0' model='qemu-xhci'/>
+    <interface type='bridge'>
+      <mac address='52:54:00:00:00:01'/>
+      <model type='virtio'/>
+      <driver name='vhost'/>
+    </interface>
+    <interface type='user'><mac address='52:54:00:00:00:02'/><model type='virtio'/></interface>
   </devices>
   <qemu:commandline>
     <qemu:arg value='-global'/>
@@ -107,22 +115,127 @@ class TestReading:
         readings = boot_readings(boot, read_domain(DOMAIN), running)
         assert readings["virtio_blk_queues"].parts == {"vdb": 2}
 
+    def test_the_running_vms_settings_are_read_from_its_own_xml(self) -> None:
+        live = read_domain(
+            edit_boot_xml(DOMAIN, [Change("vcpu_cpus", "3"), Change("disk_io", "native")])
+        )
+        assert live.settings["vcpu_cpus"].value == "3"
+        assert live.settings["disk_io"].parts == {"vda": "native", "vdb": "native"}
+
     def test_every_boot_tunable_is_read(self) -> None:
         boot = {name for name, t in BUILT_IN.items() if t.route is Route.BOOT}
         assert boot_readings(read_domain(DOMAIN)).keys() == boot
+
+
+SET = {
+    "virtio_net_queues": 8,
+    "disk_cache": "none",
+    "disk_io": "native",
+    "disk_discard": "unmap",
+    "huge_pages": "1G",
+    "vcpu_cpus": "2/3/4-5/0",
+    "emulator_cpus": "0-1",
+    "iothread_cpus": "6/7/8",
+    "numa_nodes": "0-1",
+}
+"""A value for each boot tunable that 1024 is none of."""
+KEPT = ("<!-- kept -->", "nova:instance", "ICH9-LPC.disable_s3=1", "guest &amp; co")
 
 
 class TestEditingTheConfiguration:
     def test_nothing_to_change_changes_nothing(self) -> None:
         assert same(edit_boot_xml(DOMAIN, []), DOMAIN)
 
-    @pytest.mark.parametrize("name", [n for n, t in BUILT_IN.items() if t.route is Route.BOOT])
+    @pytest.mark.parametrize(
+        "name", sorted({t.name for t in BUILT_IN.on(Route.BOOT)} - {"numa_mode"})
+    )
     def test_every_boot_tunable_is_read_back_as_it_was_set(self, name: str) -> None:
-        edited = edit_boot_xml(DOMAIN, [Change(name, 1024)])
+        before = boot_readings(read_domain(DOMAIN))
+        change = Change(name, SET.get(name, 1024 if name != "virtio_scsi_queues" else 4))
+        edited = edit_boot_xml(DOMAIN, [change])
         readings = boot_readings(read_domain(edited))
-        assert readings[name].value == 1024
-        kept = ("<!-- kept -->", "nova:instance", "ICH9-LPC.disable_s3=1", "guest &amp; co")
-        assert all(text in edited for text in kept)
+        assert readings[name].value == change.value
+        assert {n for n in readings if readings[n] != before[n]} <= {name, "numa_mode"}
+        assert all(text in edited for text in KEPT)
+        if before[name].value is not None:
+            back = edit_boot_xml(edited, undo([change], before))
+            assert boot_readings(read_domain(back)) == before
+
+    def test_what_is_left_to_qemu_again_leaves_nothing(self) -> None:
+        names = ("disk_cache", "disk_io", "huge_pages", "vcpu_cpus", "emulator_cpus",
+                 "iothread_cpus", "numa_nodes")  # fmt: skip
+        changes = [Change(name, SET[name]) for name in names]
+        edited = edit_boot_xml(DOMAIN, changes)
+        assert edited.count("<cputune>") == edited.count("<memoryBacking>") == 1
+        assert edited.count("vcpupin") == 4
+        back = [Change(c.tunable, BUILT_IN[c.tunable].default or "") for c in changes]
+        assert same(edit_boot_xml(edited, back), DOMAIN)
+
+    def test_disks_that_are_no_whole_disks_and_cards_without_queues_are_left_alone(self) -> None:
+        edited = edit_boot_xml(
+            DOMAIN, [Change("disk_cache", "none"), Change("virtio_net_queues", 4)]
+        )
+        assert edited.count('cache="none"') == 2
+        assert edited.count('queues="4"') == 2  # and the first disk's, as it was
+        readings = boot_readings(read_domain(edited))
+        assert readings["virtio_net_queues"].parts == {"52:54:00:00:00:01": 4}
+        assert readings["virtio_scsi_queues"].parts == {"scsi1": 0}
+
+    def test_numa_mode_needs_nodes(self) -> None:
+        mode = Change("numa_mode", "interleave")
+        with pytest.raises(CommandRefused) as refused:
+            edit_boot_xml(DOMAIN, [mode])
+        assert refused.value.problems[0].field == "values.numa_mode"
+        edited = edit_boot_xml(DOMAIN, [mode, Change("numa_nodes", "1")])
+        readings = boot_readings(read_domain(edited))
+        assert (readings["numa_mode"].value, readings["numa_nodes"].value) == ("interleave", "1")
+
+    @pytest.mark.parametrize(
+        ("name", "value", "code"),
+        [
+            ("vcpu_cpus", "1/2", "wrong_count"),
+            ("iothread_cpus", "1/2/3/4", "wrong_count"),
+            ("vcpu_cpus", "all", "bound_as_a_whole"),
+            ("emulator_cpus", "all", "bound_as_a_whole"),
+        ],
+    )
+    def test_pins_that_have_no_place_are_refused(self, name: str, value: str, code: str) -> None:
+        bound = DOMAIN.replace("placement='static'", "placement='static' cpuset='0-3'")
+        readings = boot_readings(read_domain(bound))
+        assert readings["vcpu_cpus"].value == readings["iothread_cpus"].value == "0-3"
+        with pytest.raises(CommandRefused) as refused:
+            edit_boot_xml(bound, [Change(name, value)])
+        assert refused.value.problems[0].code == code
+
+    @pytest.mark.parametrize(
+        ("xml", "value"),
+        [
+            ("<hugepages/>", "default"),
+            ("<hugepages><page size='2' unit='M'/></hugepages>", "2M"),
+            ("<hugepages><page size='16' unit='G'/></hugepages>", None),
+            ("<hugepages><page size='1' unit='G' nodeset='0'/></hugepages>", None),
+            ("<nosharepages/>", "none"),
+        ],
+    )
+    def test_huge_pages_as_sites_have_them(self, xml: str, value: str | None) -> None:
+        domain = DOMAIN.replace("<os>", f"<memoryBacking>{xml}</memoryBacking><os>")
+        reading = boot_readings(read_domain(domain))["huge_pages"]
+        assert reading.value == value
+        assert (value is None) is bool(reading.why_unknown)
+        edited = edit_boot_xml(domain, [Change("huge_pages", "none")])
+        assert "hugepages" not in edited
+        assert ("nosharepages" in edited) is ("nosharepages" in xml)
+
+    def test_numa_nodes_that_numad_chooses_are_not_known(self) -> None:
+        auto = DOMAIN.replace(
+            "<os>", "<numatune><memory mode='preferred' placement='auto'/></numatune><os>"
+        )
+        readings = boot_readings(read_domain(auto))
+        assert "numad" in readings["numa_nodes"].why_unknown
+        assert readings["numa_mode"].value == "preferred"
+        edited = edit_boot_xml(auto, [Change("numa_nodes", "0")])
+        assert 'placement="auto"' not in edited
+        assert boot_readings(read_domain(edited))["numa_nodes"].value == "0"
 
     def test_a_ring_comes_and_goes(self) -> None:
         bare = DOMAIN.replace("<features><acpi/></features>", "")

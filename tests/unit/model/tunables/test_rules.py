@@ -137,6 +137,7 @@ BROKEN: dict[tuple[str, str], dict[str, Any]] = {
         "postcopy_recovery_within_s": 60,
     },
     ("tls_creds", "needs_tls"): {"tls_creds": "creds0"},
+    ("disk_io", "needs_disk_cache"): {"disk_io": "native", "disk_cache": "writeback"},
     ("tls_hostname", "needs_tls"): {"tls_hostname": "b.example"},
     ("iothread_thread_pool_min", "min_above_max"): {
         "iothread_thread_pool_min": 9,

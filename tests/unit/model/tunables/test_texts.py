@@ -3,14 +3,17 @@
 import doctest
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vmtune.model.host import network
 from vmtune.model.host.network import DirectAddress, direct_address
-from vmtune.model.tunables import texts
+from vmtune.model.tunables import cpu_lists, texts
 from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.cpu_lists import format_set, parse_set
 
 
-@pytest.mark.parametrize("module", [texts, network], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [texts, network, cpu_lists], ids=lambda m: m.__name__)
 def test_the_examples(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]  # modules
 
@@ -53,6 +56,24 @@ def test_uris(name: str, text: str) -> None:
 def test_what_is_no_uri(text: str) -> None:
     with pytest.raises(ValueError, match="tcp://ADDRESS"):
         BUILT_IN["migrate_uri"].accept(text)
+
+
+@given(st.sets(st.integers(0, 4095), min_size=1))
+def test_a_set_of_cpus_reads_back_as_it_was_written(numbers: set[int]) -> None:
+    text = format_set(numbers)
+    assert parse_set(text) == numbers
+    assert BUILT_IN["emulator_cpus"].accept(text) == text
+    backwards = ",".join(str(n) for n in sorted(numbers, reverse=True))
+    assert BUILT_IN["vcpu_cpus"].accept(f"{backwards}/{text}") == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1-", "-1", "3-1", "^1", "1,^1", "4096", "1 2", "a", "0-3,^1-2", "²", "1//2", "1/"]
+)
+@pytest.mark.parametrize("name", ["emulator_cpus", "vcpu_cpus", "numa_nodes"])
+def test_what_is_no_set_of_cpus(name: str, text: str) -> None:
+    with pytest.raises(ValueError, match="all, or numbers and ranges"):
+        BUILT_IN[name].accept(text)
 
 
 @pytest.mark.parametrize(

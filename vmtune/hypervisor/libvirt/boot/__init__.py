@@ -1,0 +1,1 @@
+"""Settings of the boot route that only a domain's XML has: read, and written."""
