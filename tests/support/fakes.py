@@ -13,6 +13,8 @@ from vmtune.testing.fake.qemu import FakeQemu, Network
 
 RECORDINGS = Path(__file__).parents[1] / "data/qmp"
 OLDEST, NEWEST = "7.2.22", "10.0.2"
+RECORDED = (OLDEST, NEWEST, "11.1.3")
+"""Releases whose replies are there; the fake is the newest that Debian 12 and 13 install."""
 VM = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10")
 
 

@@ -1,4 +1,4 @@
-"""The tunables table against what QEMU 7.2 and 10.0 were recorded to offer."""
+"""The tunables table against what QEMU 7.2, 10.0 and 11.1 were recorded to offer."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import NEWEST, OLDEST, recording
+from tests.support.fakes import RECORDED, recording
 from vmtune.hypervisor.qemu import names as qemu_names
+from vmtune.model.migration.record import read_query_migrate
 from vmtune.model.tunables.built_in import BUILT_IN, NOT_TUNED
 from vmtune.model.tunables.tunable import Kind, QmpKind
 from vmtune.model.versions import Version
 
-VERSIONS = pytest.mark.parametrize("version", [OLDEST, NEWEST])
+VERSIONS = pytest.mark.parametrize("version", RECORDED)
 
 
 def offered(replies: dict[str, Any], kind: QmpKind) -> set[str]:
@@ -52,7 +53,7 @@ def test_what_is_not_tuned_was_seen_somewhere() -> None:
     """block-bitmap-mapping shows up only once it was set."""
     seen = {
         name
-        for version in (OLDEST, NEWEST)
+        for version in RECORDED
         for kind in (QmpKind.CAPABILITY, QmpKind.PARAMETER)
         for name in offered(recording(version), kind)
     }
@@ -73,7 +74,8 @@ def test_defaults_of_the_pools_are_qemus(version: str) -> None:
     for row in replies["query-iothreads"]:
         for name, tunable in BUILT_IN.by_qmp(QmpKind.IOTHREAD).items():
             if name in row:
-                assert row[name] == tunable.default, tunable.name
+                assert tunable.default is not None
+                assert tunable.reads_back(tunable.default, row[name]), tunable.name
     for read in replies["qom-get"]:
         if read["property"] in BUILT_IN.by_qmp(QmpKind.IOTHREAD):
             assert read["value"] == BUILT_IN.by_qmp(QmpKind.IOTHREAD)[read["property"]].default
@@ -84,3 +86,11 @@ def test_every_compression_of_these_builds_is_a_choice(version: str) -> None:
     methods = set(recording(version)["multifd-compression"])
     assert methods <= set(BUILT_IN["multifd_compression"].choices)
     assert {"none", "zlib", "zstd"} <= methods
+
+
+@VERSIONS
+@pytest.mark.parametrize("state", ["active", "completed", "failed", "cancelled", "just-started"])
+def test_each_recorded_migration_is_read_as_what_it_was(version: str, state: str) -> None:
+    snapshot = read_query_migrate(recording(version)[f"query-migrate.{state}"])
+    allowed = {state} if state != "just-started" else {"setup", "active"}
+    assert snapshot.status.value in allowed

@@ -41,6 +41,7 @@ NOT_TUNED: Mapping[str, str] = MappingProxyType(
         "block-incremental": "belongs to the removed block capability",
         "compress-level": "fastest by default; the compress capability was removed in QEMU 9.1",
         "compress-wait-thread": "belongs to compress, which was removed in QEMU 9.1",
+        "cpr-exec-command": "acts only where QEMU is replaced on its own host (mode cpr-exec)",
         "direct-io": "acts only on migration to a file",
         "dirty-bitmaps": "set by libvirt as the disks need it",
         "events": "vmtune and libvirt both need it on",
@@ -58,6 +59,7 @@ NOT_TUNED: Mapping[str, str] = MappingProxyType(
         "x-checkpoint-delay": "for COLO",
         "x-colo": "fault tolerance, not migration",
         "x-ignore-shared": "for memory shared between both QEMUs",
+        "x-rdma-chunk-size": "RDMA is not a transport that vmtune drives",
         "zero-blocks": "belongs to the removed block capability",
     }
 )
