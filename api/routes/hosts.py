@@ -13,22 +13,25 @@ from vmtune.api.http.kept_answers import LIVE, STORED
 from vmtune.api.responses import ASKS_A_HOST, KEPT, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
-from vmtune.api.routes.vms import list_page
-from vmtune.api.schemas.common import problems_of
+from vmtune.api.routes.vms import Search, list_page
+from vmtune.api.schemas.common import ProblemItem, problems_of
 from vmtune.api.schemas.drift import DriftScanView
 from vmtune.api.schemas.hosts import (
     HostChange,
     HostCreate,
     HostDetail,
     HostFactsView,
+    HostMaintenance,
     HostOwner,
     HostPage,
     HostView,
 )
 from vmtune.api.schemas.plans import FindingView
 from vmtune.api.schemas.vms import VmPage
+from vmtune.api.wiring.deps import Container
 from vmtune.errors import Conflict, VmtuneError
 from vmtune.model.host.facts import VmState
+from vmtune.model.host.inventory import Host, VmSort
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services.queries import VmFilter, parse_labels
 
@@ -36,10 +39,29 @@ router = Router(prefix="/hosts", tags=["hosts"])
 
 
 @router.get("", responses=problems() | KEPT, dependencies=[READ, STORED])
-async def list_hosts(on: Services, who: Who, limit: Limit = 50, after: After = None) -> HostPage:
-    """Hosts, sorted by name."""
-    page = await on.queries.hosts(after, limit, who.rights.reach)
-    return HostPage(items=[HostView.from_record(host) for host in page.items], next=page.next)
+async def list_hosts(
+    on: Services,
+    who: Who,
+    search: Annotated[
+        str, Query(max_length=200, description="A part of the name or the URI, whatever the case.")
+    ] = "",
+    limit: Limit = 50,
+    after: After = None,
+) -> HostPage:
+    """Hosts, sorted by name, each as of the last contact: no host is asked."""
+    page, vms = await on.queries.hosts(after, limit, who.rights.reach, search)
+    return HostPage(
+        items=[
+            HostView.of(host, on.hosts.contacts.of(host.name), vms[host.name])
+            for host in page.items
+        ],
+        next=page.next,
+    )
+
+
+async def _view(on: Container, host: Host) -> HostView:
+    vms = await on.queries.vm_counts([host.name])
+    return HostView.of(host, on.hosts.contacts.of(host.name), vms[host.name])
 
 
 @router.post(
@@ -58,7 +80,7 @@ async def add_host(on: Services, who: Who, body: HostCreate, response: Response)
     }
     host = await on.hosts.add(body.name, body.uri, body.peer_uri, body.migration_address, network)
     response.headers["Location"] = f"{PREFIX}/hosts/{quote(host.name, safe='')}"
-    return HostView.from_record(host)
+    return await _view(on, host)
 
 
 @router.get("/{name}", responses=problems(404), dependencies=[READ])
@@ -66,14 +88,18 @@ async def get_host(on: Services, who: Who, name: HostInReach) -> HostDetail:
     """A host and its current state, or why it does not answer."""
     host = await on.hosts.get(name)
     scan = None if who.rights.reach.labels else DriftScanView.of(await on.drift.get(name))
-    shown = {**HostView.from_record(host).model_dump(), "drift": scan}
+    facts: HostFactsView | None = None
+    findings: list[FindingView] = []
+    problems: list[ProblemItem] = []
     try:
         facts = HostFactsView.of(await on.hosts.facts(name))
         found = (await on.doctor.diagnose(name)).needs_action
+        on.hosts.contacts.examined(name, len(found))
+        findings = [FindingView.from_record(finding) for finding in found]
     except VmtuneError as error:
-        return HostDetail(**shown, facts=None, problems=problems_of(error.problems), findings=[])
-    findings = [FindingView.from_record(finding) for finding in found]
-    return HostDetail(**shown, facts=facts, problems=[], findings=findings)
+        problems = problems_of(error.problems)
+    shown = (await _view(on, host)).model_dump()
+    return HostDetail(**shown, drift=scan, facts=facts, problems=problems, findings=findings)
 
 
 @router.patch("/{name}", responses=problems(*WITH_BODY, 404), dependencies=[HOST])
@@ -81,7 +107,17 @@ async def change_host(on: Services, who: Who, name: HostInReach, body: HostChang
     """Change the addresses of a host's migration network."""
     on.access.guard.unrestricted(who, "the host may have VMs of others")
     network = body.model_dump(exclude_none=True)
-    return HostView.from_record(await on.hosts.change_network(name, network))
+    return await _view(on, await on.hosts.change_network(name, network))
+
+
+@router.put("/{name}/maintenance", responses=problems(*WITH_BODY, 404), dependencies=[HOST])
+async def set_host_maintenance(
+    on: Services, who: Who, name: HostInReach, body: HostMaintenance
+) -> HostView:
+    """Begin or end a host's maintenance. Meanwhile it gets no VMs: migrations to it need an
+    override, and evacuations pass it over. VMs that it has stay; evacuate it to move them."""
+    on.access.guard.unrestricted(who, "the host may have VMs of others")
+    return await _view(on, await on.hosts.set_maintenance(name, body.on))
 
 
 @router.delete("/{name}", status_code=204, responses=problems(404, 409), dependencies=[HOST])
@@ -102,7 +138,7 @@ async def set_host_owner(on: Services, who: Who, name: HostInReach, body: HostOw
             code="not_shared",
             remedy="use PostgreSQL to run several services",
         )
-    return HostView.from_record(await on.cluster.give(name, body.service))
+    return await _view(on, await on.cluster.give(name, body.service))
 
 
 @router.get("/{name}/vms", responses=problems(*ASKS_A_HOST) | KEPT, dependencies=[READ, LIVE])
@@ -110,12 +146,14 @@ async def list_host_vms(
     on: Services,
     who: Who,
     name: HostInReach,
+    search: Search = "",
     state: VmState | None = None,
     tuning_state: TuningState | None = None,
     label: Annotated[list[str], Query(description="key=value; repeatable.")] = [],  # noqa: B006 - FastAPI copies it
+    sort: VmSort = VmSort.NAME,
     limit: Limit = 50,
     after: After = None,
 ) -> VmPage:
-    """The current VMs of a host."""
-    wanted = VmFilter(name, None, state, parse_labels(label), tuning_state)
-    return await list_page(on, who, wanted, limit, after)
+    """The current VMs of a host; as last seen if it does not answer."""
+    wanted = VmFilter(name, None, state, parse_labels(label), tuning_state, search)
+    return await list_page(on, who, wanted, limit, after, sort)

@@ -27,7 +27,7 @@ from vmtune.api.schemas.migrations import (
     SamplePage,
     samples_json,
 )
-from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.model.migration.record import Migration, MigrationSort, MigrationState
 
 router = Router(prefix="/migrations", tags=["migrations"])
 LaterThan = Annotated[
@@ -60,11 +60,25 @@ async def list_migrations(
     host: Annotated[str | None, Query(description="Source or destination.")] = None,
     state: MigrationState | None = None,
     profile: str | None = None,
+    search: Annotated[
+        str,
+        Query(
+            max_length=200,
+            description="A part of the VM's name, the profile's or a host's, whatever the case, or "
+            "the beginning of the migration's UUID or the VM's.",
+        ),
+    ] = "",
+    downtime_exceeded: Annotated[
+        bool | None, Query(description="Only those whose downtime exceeded its limit, or did not.")
+    ] = None,
+    sort: MigrationSort = MigrationSort.NEWEST,
     limit: Limit = 50,
     after: After = None,
 ) -> MigrationPage:
-    """Migrations, newest first."""
-    page = await on.queries.migrations(vm, host, state, profile, after, limit, who.rights.reach)
+    """Migrations, newest first unless `sort` says otherwise."""
+    page = await on.queries.migrations(
+        vm, host, state, profile, after, limit, who.rights.reach, search, downtime_exceeded, sort
+    )
     return MigrationPage(items=await _views(on, page.items), next=page.next)
 
 

@@ -30,20 +30,42 @@ from vmtune.api.schemas.vms import (
 from vmtune.api.wiring.deps import Container
 from vmtune.model.access.scopes import Identity
 from vmtune.model.host.facts import VmState
+from vmtune.model.host.inventory import VmSort
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services.queries import VmFilter, parse_labels
 
 router = Router(prefix="/vms", tags=["vms"])
+Search = Annotated[
+    str,
+    Query(
+        max_length=200,
+        description="A part of the name, whatever the case, or the beginning of the UUID.",
+    ),
+]
 Labels = Annotated[list[str], Query(description="key=value; repeatable.")]
 
 
 async def list_page(
-    on: Container, who: Identity, wanted: VmFilter, limit: int, after: str | None
+    on: Container,
+    who: Identity,
+    wanted: VmFilter,
+    limit: int,
+    after: str | None,
+    sort: VmSort = VmSort.NAME,
 ) -> VmPage:
     """A page of VMs as the API shows it."""
-    listed = await on.queries.vms(wanted, after, limit, who.rights.reach)
+    listed = await on.queries.vms(wanted, after, limit, who.rights.reach, sort)
+    migrating = await on.queries.migrating(vm.summary.uuid for vm in listed.page.items)
     return VmPage(
-        items=[VmView.of(vm, listed.tunings.get(vm.summary.uuid)) for vm in listed.page.items],
+        items=[
+            VmView.of(
+                vm,
+                listed.tunings.get(vm.summary.uuid),
+                on.hosts.contacts.of(vm.host),
+                migrating.get(vm.summary.uuid),
+            )
+            for vm in listed.page.items
+        ],
         next=listed.page.next,
         tuning_counts=dict(listed.counts),
         problems=problems_of(listed.problems),
@@ -55,27 +77,35 @@ async def list_vms(
     on: Services,
     who: Who,
     host: str | None = None,
-    name: str | None = None,
+    name: Annotated[str | None, Query(description="The whole name.")] = None,
+    search: Search = "",
     state: VmState | None = None,
     tuning_state: TuningState | None = None,
     label: Labels = [],  # noqa: B006 - FastAPI copies it
+    sort: VmSort = VmSort.NAME,
     limit: Limit = 50,
     after: After = None,
 ) -> VmPage:
-    """The current VMs of all hosts with their tuning states as of the last check, and the hosts
-    that did not answer."""
+    """The current VMs of all hosts with their tuning states as of the last check. VMs of hosts
+    that do not answer are listed as last seen, with `state` unknown and the reason."""
     if host is not None:
         on.access.guard.host(who, host)
-    wanted = VmFilter(host, name, state, parse_labels(label), tuning_state)
-    return await list_page(on, who, wanted, limit, after)
+    wanted = VmFilter(host, name, state, parse_labels(label), tuning_state, search)
+    return await list_page(on, who, wanted, limit, after, sort)
 
 
 @router.get("/{vm}", responses=problems(*ASKS_A_HOST), dependencies=[READ])
 async def get_vm(on: Services, vm: VmInReach) -> VmDetail:
     """A VM and its QEMU, probed now, with the current values of all readable tunables."""
     host, _, facts = await on.hosts.locate(vm)
+    migrating = await on.queries.migrating([vm])
     return VmDetail.of(
-        host, facts, await on.queries.labels(vm), await on.queries.tuning(vm), on.tunables
+        host,
+        facts,
+        await on.queries.labels(vm),
+        await on.queries.tuning(vm),
+        on.tunables,
+        migrating.get(vm),
     )
 
 

@@ -7,9 +7,12 @@ from datetime import datetime
 from pydantic import Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, ProblemItem
+from vmtune.api.schemas.contact import SilenceView
 from vmtune.api.schemas.drift import DriftScanView
 from vmtune.api.schemas.plans import FindingView
+from vmtune.model.host.contact import Contact, HostState
 from vmtune.model.host.facts import Connection, HostFacts
+from vmtune.model.host.inventory import Host
 
 
 class HostCreate(Model):
@@ -40,6 +43,12 @@ class HostCreate(Model):
     )
 
 
+class HostMaintenance(Model):
+    """Whether a host is in maintenance."""
+
+    on: bool = Field(description="A host in maintenance gets no VMs from migrations.")
+
+
 class HostChange(Model):
     """Addresses of a host's migration network. Null keeps one, an empty text unsets it."""
 
@@ -62,6 +71,43 @@ class HostView(Model):
     owner: str = Field(
         description="The service that manages it; empty if none does yet, or for a single service."
     )
+    maintenance_since: datetime | None = Field(
+        description="Since when it is in maintenance and gets no VMs; null if it is not."
+    )
+    state: HostState = Field(description="Whether it answers, as of the last contact.")
+    unreachable: SilenceView | None = Field(description="Null unless `state` is unreachable.")
+    answered_at: datetime | None = Field(
+        description="When it answered last; null if not since the service started."
+    )
+    qemu_version: str | None = Field(description="As of the last contact; null if unknown.")
+    libvirt_version: str | None = Field(description="Likewise.")
+    kernel: str | None = Field(description="Likewise.")
+    cpus: int | None = Field(description="Likewise.")
+    memory_bytes: int | None = Field(description="Likewise.")
+    memory_available_bytes: int | None = Field(description="Likewise: free, or a cache's.")
+    vm_count: int = Field(description="How many VMs were last seen on it.")
+    finding_count: int | None = Field(
+        description="How many problems host diagnostics found last; null if it did not look yet."
+    )
+
+    @classmethod
+    def of(cls, host: Host, contact: Contact, vm_count: int) -> HostView:
+        """A host, and what was seen of it last."""
+        facts = contact.facts
+        return cls.from_record(
+            host,
+            state=contact.state,
+            unreachable=SilenceView.of(contact),
+            answered_at=contact.answered_at,
+            qemu_version=str(facts.qemu) if facts and facts.qemu else None,
+            libvirt_version=str(facts.libvirt) if facts and facts.libvirt else None,
+            kernel=facts.kernel or None if facts else None,
+            cpus=facts.cpus if facts else None,
+            memory_bytes=facts.memory_bytes if facts else None,
+            memory_available_bytes=facts.memory_available_bytes if facts else None,
+            vm_count=vm_count,
+            finding_count=contact.findings,
+        )
 
 
 class HostOwner(Model):

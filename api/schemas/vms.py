@@ -20,6 +20,8 @@ from vmtune.api.schemas.common import (
     WireValue,
     text_of,
 )
+from vmtune.api.schemas.contact import SilenceView
+from vmtune.model.host.contact import Contact
 from vmtune.model.host.facts import Reading, VmFacts, VmState
 from vmtune.model.plan.tuning_state import Tuning, TuningState
 from vmtune.model.profile import Explanation
@@ -63,12 +65,21 @@ class VmView(Stands):
     uuid: UUID
     name: str
     host: str
-    state: VmState
+    state: VmState = Field(description="Unknown if its host does not answer.")
     labels: dict[str, str]
+    unreachable: SilenceView | None = Field(
+        description="Why its host does not answer: the VM is as last seen then. Null if it does."
+    )
+    migration: UUID | None = Field(description="Its migration, while that has not ended.")
 
     @classmethod
-    def of(cls, seen: SeenVm, tuning: Tuning | None) -> VmView:
+    def of(
+        cls, seen: SeenVm, tuning: Tuning | None, contact: Contact, migration: UUID | None
+    ) -> VmView:
+        silent = seen.summary.state is VmState.UNKNOWN
         return cls(
+            unreachable=SilenceView.of(contact) if silent else None,
+            migration=migration,
             uuid=seen.summary.uuid,
             name=seen.summary.name,
             state=seen.summary.state,
@@ -79,7 +90,7 @@ class VmView(Stands):
 
 
 class VmPage(Page[VmView]):
-    """VMs of the hosts that answered, sorted by name."""
+    """VMs; those of hosts that do not answer as last seen."""
 
     problems: list[ProblemItem] = Field(description="Why other hosts did not answer.")
     tuning_counts: dict[TuningState, int] = Field(
@@ -138,6 +149,10 @@ class VmDetail(Stands):
     vcpus: int
     persistent: bool
     migrating: bool
+    migration: UUID | None = Field(
+        description="Its migration, while that has not ended; null for one that vmtune does not "
+        "know yet, too."
+    )
     iothreads: list[str]
     virtio_disks: list[str]
     compression_methods: list[str]
@@ -158,9 +173,11 @@ class VmDetail(Stands):
         labels: Mapping[str, str],
         tuning: Tuning | None,
         tunables: TunableRegistry,
+        migration: UUID | None,
     ) -> VmDetail:
         return cls.from_record(
             facts,
+            migration=migration,
             **stands_of(tuning),
             host=host,
             labels=dict(labels),

@@ -51,6 +51,7 @@ from vmtune.services.forecasts.forecasts import ForecastService
 from vmtune.services.freshness import Freshness
 from vmtune.services.heavy.work import HeavyWork, Work
 from vmtune.services.hosts.check import HostCheckService
+from vmtune.services.hosts.checks import HostChecks
 from vmtune.services.hosts.connections import DriverFactory
 from vmtune.services.hosts.doctor import DoctorService
 from vmtune.services.hosts.hosts import HostService
@@ -291,7 +292,11 @@ async def open_container(
             exposition=Exposition(
                 store, __version__, head_revision(), cluster.name if cluster else ""
             ),
-            doctor=(doctor := DoctorService(store, hosts, profiles, examine)),
+            doctor=(
+                doctor := await stack.enter_async_context(
+                    _checking(hosts, DoctorService(store, hosts, profiles, examine))
+                )
+            ),
             host_check=HostCheckService(hosts, doctor, certificate_until),
             drift=drift,
             cluster=cluster,
@@ -323,6 +328,13 @@ async def _background(work: Coroutine[object, object, None]) -> AsyncIterator[as
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+@asynccontextmanager
+async def _checking(hosts: HostService, doctor: DoctorService) -> AsyncIterator[DoctorService]:
+    """Ask all hosts now and then how they are."""
+    async with _background(HostChecks(hosts, doctor).run()):
+        yield doctor
 
 
 @asynccontextmanager

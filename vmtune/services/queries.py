@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID
 
-from vmtune.errors import InvalidInput, NotFound, Problem, VmtuneError
+from vmtune.errors import HostUnreachable, InvalidInput, NotFound, Problem, VmtuneError
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import Reading, VmFacts, VmState, VmSummary
-from vmtune.model.host.inventory import Host
+from vmtune.model.host.inventory import Host, VmSort
 from vmtune.model.migration.controller_record import ReaperRound
-from vmtune.model.migration.record import Migration, MigrationState, Sample
+from vmtune.model.migration.record import Migration, MigrationSort, MigrationState, Sample
 from vmtune.model.plan.outcome import Application, ApplicationState
-from vmtune.model.plan.tuning_state import Tuning, TuningState
+from vmtune.model.plan.tuning_state import WORST_FIRST, Tuning, TuningState
 from vmtune.model.profile import Assignment, Profile, Revision
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import Route, Side, Tunable
 from vmtune.reference.loading import references
 from vmtune.reference.tables import Reference
 from vmtune.services.coalescing import Coalescer
-from vmtune.services.hosts.hosts import HostService, SeenVm
+from vmtune.services.hosts.hosts import HostService, SeenVm, VmListing, as_last_seen
 from vmtune.storage import Page, Store, head_revision
 from vmtune.storage.paging import make_cursor, page, read_cursor
+from vmtune.storage.repositories.searching import hex_of
 
 _T = TypeVar("_T")
 _MAX_READS = 20
@@ -39,6 +40,8 @@ _LARGE_FLEET_VMS = 2000
 class VmFilter:
     """Which VMs to list; None and empty match all.
 
+    :param name: the whole name.
+    :param search: a part of its name, whatever the case, or the beginning of its UUID.
     :param labels: ``key=value`` that a VM must have, all of them.
     :param tuning: its tuning state, as last seen.
     """
@@ -48,13 +51,21 @@ class VmFilter:
     state: VmState | None = None
     labels: tuple[tuple[str, str], ...] = ()
     tuning: TuningState | None = None
+    search: str = ""
 
     def lets(self, vm: SeenVm) -> bool:
         """Whether *vm* matches, without its tuning state."""
         return (
             (self.name is None or vm.summary.name == self.name)
+            and (not self.search or self._finds(vm.summary))
             and (self.state is None or vm.summary.state is self.state)
             and all(vm.labels.get(key) == value for key, value in self.labels)
+        )
+
+    def _finds(self, vm: VmSummary) -> bool:
+        digits = hex_of(self.search)
+        return self.search.lower() in vm.name.lower() or (
+            bool(digits) and vm.uuid.hex.startswith(digits)
         )
 
 
@@ -101,9 +112,23 @@ class Queries:
             list(references().values()), "references", lambda each: (each.id,), after, limit
         )
 
-    async def hosts(self, after: str | None, limit: int, reach: Reach = EVERYTHING) -> Page[Host]:
-        """Hosts in the order of their names."""
-        return await asyncio.to_thread(self._store.hosts.list, after, limit, reach)
+    async def hosts(
+        self, after: str | None, limit: int, reach: Reach = EVERYTHING, search: str = ""
+    ) -> tuple[Page[Host], Mapping[str, int]]:
+        """Hosts in the order of their names, and how many VMs each was seen to have.
+
+        :param search: a part of their names or URIs.
+        """
+
+        def read() -> tuple[Page[Host], Mapping[str, int]]:
+            found = self._store.hosts.list(after, limit, reach, search)
+            return found, self._store.known_vms.counts([host.name for host in found.items])
+
+        return await asyncio.to_thread(read)
+
+    async def vm_counts(self, hosts: Sequence[str]) -> Mapping[str, int]:
+        """How many VMs were last seen on each of these hosts."""
+        return await asyncio.to_thread(self._store.known_vms.counts, hosts)
 
     async def why_not_writable(self) -> Sequence[Problem]:
         """Why the database cannot be written; empty where it can. Equal requests are coalesced."""
@@ -131,22 +156,26 @@ class Queries:
         return await asyncio.to_thread(count)
 
     async def vms(
-        self, wanted: VmFilter, after: str | None, limit: int, reach: Reach = EVERYTHING
+        self,
+        wanted: VmFilter,
+        after: str | None,
+        limit: int,
+        reach: Reach = EVERYTHING,
+        sort: VmSort = VmSort.NAME,
     ) -> VmPage:
-        """VMs as the hosts list them now, in the order of their names, with their tuning states as
-        last seen: no QEMU is queried.
+        """VMs as the hosts list them now, with their tuning states as last seen: no QEMU is
+        queried. Those of hosts that do not answer are as last seen, their state unknown.
 
         In a large installation only the hosts of the VMs on the page are queried; the VMs are taken
         from earlier listings. A filter by state needs all hosts' answers all the same.
 
         :raise NotFound: no such host.
-        :raise HostUnreachable: the host that the filter names does not answer.
         """
         may_be_large = wanted.host is None and wanted.state is None
         tunings = await asyncio.to_thread(self._tunings, may_be_large)
         if tunings is None:
-            return await self._of_many_hosts(wanted, after, limit, reach)
-        listing = await self._hosts.list_vms(wanted.host, reach.hosts)
+            return await self._of_many_hosts(wanted, after, limit, reach, sort)
+        listing = await self._listing(wanted.host, reach)
         found = [vm for vm in listing.vms if wanted.lets(vm) and reach.has_vm(vm.host, vm.labels)]
 
         def stands(vm: UUID) -> TuningState:
@@ -155,7 +184,16 @@ class Queries:
         counted = Counter(stands(vm) for vm in {vm.summary.uuid for vm in found})
         if wanted.tuning is not None:
             found = [vm for vm in found if stands(vm.summary.uuid) is wanted.tuning]
-        listed = _part(found, "live_vms", _vm_key, after, limit)
+
+        def key(vm: SeenVm) -> tuple[str, ...]:
+            rank = ""
+            if sort.by is VmSort.HOST:
+                rank = vm.host
+            elif sort.by is VmSort.TUNING:
+                rank = str(WORST_FIRST.index(stands(vm.summary.uuid)))
+            return (rank, vm.summary.name, str(vm.summary.uuid), vm.host)
+
+        listed = _part(found, "live_vms", key, after, limit, sort.backwards, sort)
         shown = {vm.summary.uuid for vm in listed.items} & tunings.keys()
         counts = {state: counted[state] for state in TuningState}
         return VmPage(listed, listing.problems, {vm: tunings[vm] for vm in shown}, counts)
@@ -167,29 +205,48 @@ class Queries:
             return None
         return self._store.tunings.all()
 
+    async def _listing(self, host: str | None, reach: Reach) -> VmListing:
+        try:
+            listing = await self._hosts.list_vms(host, reach.hosts)
+        except HostUnreachable as error:
+            assert host is not None, "of all hosts, those that are silent are problems"
+            listing = VmListing(
+                (), tuple(replace(p, field=f"hosts.{host}") for p in error.problems)
+            )
+        silent = {problem.field.removeprefix("hosts.") for problem in listing.problems}
+        if not silent:
+            return listing
+        arrives = VmState.INCOMING  # it may run on a host that is silent
+        there = {vm.summary.uuid for vm in listing.vms if vm.summary.state is not arrives}
+        missing = [vm for vm in await self._hosts.last_seen(silent) if vm.summary.uuid not in there]
+        return replace(listing, vms=(*listing.vms, *missing))
+
     async def _of_many_hosts(
-        self, wanted: VmFilter, after: str | None, limit: int, reach: Reach
+        self, wanted: VmFilter, after: str | None, limit: int, reach: Reach, sort: VmSort
     ) -> VmPage:
         seen: list[SeenVm] = []
         there: dict[str, Mapping[UUID, VmSummary]] = {}
+        silent: set[str] = set()
         problems: list[Problem] = []
         for _ in range(_MAX_READS):
             known, counts = await asyncio.to_thread(
-                self._store.known_vms.page, "live_vms", after, limit - len(seen),
-                name=wanted.name, labels=wanted.labels, tuning=wanted.tuning, reach=reach,
+                self._store.known_vms.page, f"live_vms {sort}", after, limit - len(seen),
+                name=wanted.name, search=wanted.search, sort=sort, labels=wanted.labels,
+                tuning=wanted.tuning, reach=reach,
             )  # fmt: skip
             unasked = sorted({vm.host for vm in known.items} - there.keys())
-            answered, silent = await self._hosts.ask_each(unasked)
+            answered, why = await self._hosts.ask_each(unasked)
             there |= {name: answered.get(name, {}) for name in unasked}
-            problems += silent
-            seen += (
-                SeenVm(vm.host, there[vm.host][vm.uuid], vm.labels)
-                for vm in known.items
-                if vm.uuid in there[vm.host]
-            )
+            silent |= set(unasked) - answered.keys()
+            problems += why
+            for vm in known.items:
+                if vm.host in silent:
+                    seen.append(as_last_seen(vm))
+                elif vm.uuid in there[vm.host]:
+                    seen.append(SeenVm(vm.host, there[vm.host][vm.uuid], vm.labels))
             after = known.next
-            # VMs that are gone must not make pages empty; those of silent hosts may.
-            if after is None or len(seen) >= limit or problems:
+            # VMs that are gone must not make pages empty.
+            if after is None or len(seen) >= limit:
                 break
         uuids = [vm.summary.uuid for vm in seen]
         tunings = await asyncio.gather(*(self.tuning(uuid) for uuid in uuids))
@@ -276,13 +333,20 @@ class Queries:
         after: str | None,
         limit: int,
         reach: Reach = EVERYTHING,
+        search: str = "",
+        downtime_exceeded: bool | None = None,
+        sort: MigrationSort = MigrationSort.NEWEST,
     ) -> Page[Migration]:
-        """Migrations, newest first."""
+        """Migrations in the order of *sort*."""
         return await asyncio.to_thread(
             self._store.migrations.list,
             vm=vm, host=host, state=state, profile=profile, after=after, limit=limit,
-            reach=reach,
+            reach=reach, search=search, downtime_exceeded=downtime_exceeded, sort=sort,
         )  # fmt: skip
+
+    async def migrating(self, vms: Iterable[UUID]) -> Mapping[UUID, UUID]:
+        """Of these VMs, the migrations that have not ended, by VM."""
+        return await asyncio.to_thread(self._store.migrations.open_of, tuple(vms))
 
     async def migration(self, migration: UUID) -> Migration:
         """:raise NotFound: no such migration."""
@@ -346,22 +410,23 @@ def parse_labels(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple((key, value) for key, _, value in pairs)
 
 
-def _vm_key(vm: SeenVm) -> tuple[str, ...]:
-    return (vm.summary.name, str(vm.summary.uuid), vm.host)
-
-
 def _part(
     items: Sequence[_T],
     listing: str,
     key: Callable[[_T], tuple[str, ...]],
     after: str | None,
     limit: int,
+    backwards: bool = False,
+    order: str = "",
 ) -> Page[_T]:
-    """A page of a list that is recomputed each time, in the order of *key*."""
-    rest = sorted(items, key=key)
+    """A page of a list that is recomputed each time, in the order of *key*, which *order* names
+    where there are several."""
+    rest = sorted(items, key=key, reverse=backwards)
+    kinds = _KEYS[listing]
+    listing = f"{listing} {order}".rstrip()
     if after is not None:
-        seen = tuple(map(str, read_cursor(listing, after, *_KEYS[listing])))
-        rest = [item for item in rest if key(item) > seen]
+        seen = tuple(map(str, read_cursor(listing, after, *kinds)))
+        rest = [item for item in rest if (key(item) < seen if backwards else key(item) > seen)]
     return page(
         rest[: limit + 1], limit, lambda item: item, lambda item: make_cursor(listing, *key(item))
     )
@@ -387,5 +452,5 @@ def part_in_order(
 _KEYS: Mapping[str, tuple[type[str], ...]] = {
     "tunables": (str,),
     "references": (str,),
-    "live_vms": (str, str, str),
+    "live_vms": (str, str, str, str),
 }

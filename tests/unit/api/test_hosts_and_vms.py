@@ -1,5 +1,6 @@
 """Hosts and VMs: live facts, what silent hosts leave out, labels, assignments, readings."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -142,13 +143,58 @@ async def test_a_silent_host_is_shown_with_its_problem(api: Api) -> None:
     assert shown["facts"] is None
     assert [p["code"] for p in shown["problems"]] == ["host_unreachable"]
     listed = await api.get("/vms")
-    assert [vm["host"] for vm in listed["items"]] == ["a"]
+    assert [(vm["host"], vm["state"]) for vm in listed["items"]] == [("a", "running")]
     assert [(p["field"], p["code"]) for p in listed["problems"]] == [
         ("hosts.b", "host_unreachable")
     ]
-    refused = await api.refused("GET", "/vms?host=b", status=424)
-    assert [code for _, code in refused] == ["host_unreachable"]
-    await api.refused("GET", "/hosts/b/vms", status=424)
+    assert (await api.get("/vms?host=b"))["problems"] == listed["problems"]
+    assert (await api.get("/hosts/b/vms"))["items"] == []
+
+
+async def test_vms_of_a_silent_host_are_listed_as_last_seen(api: Api) -> None:
+    (seen,) = (await api.get("/vms?host=a"))["items"]
+    assert seen["unreachable"] is None
+    api.drivers["a"].reachable = False
+    await asyncio.sleep(0.3)  # a list of hosts' answers is given again for 0.2 s
+    (kept,) = (await api.get("/vms?host=a"))["items"]
+    assert (kept["uuid"], kept["name"], kept["state"]) == (seen["uuid"], seen["name"], "unknown")
+    assert kept["unreachable"]["reason"] == "the fake host cannot be reached"
+    assert kept["unreachable"]["since"] >= kept["unreachable"]["answered_at"]
+    host = next(each for each in (await api.get("/hosts"))["items"] if each["name"] == "a")
+    assert (host["state"], host["vm_count"]) == ("unreachable", 1)
+    assert (await api.get("/vms?state=unknown"))["items"] == [kept]
+    api.drivers["a"].reachable = True
+    await asyncio.sleep(0.3)
+    (back,) = (await api.get("/vms?host=a"))["items"]
+    assert back == seen
+
+
+async def test_vms_and_hosts_are_searched_and_sorted(api: Api) -> None:
+    everything = (await api.get("/vms"))["items"]
+    name, uuid = everything[0]["name"], everything[0]["uuid"]
+    found = (await api.get(f"/vms?search={name[1:].upper()}"))["items"]
+    assert everything[0] in found
+    assert everything[0] in (await api.get(f"/vms?search={uuid[:8]}"))["items"]
+    assert (await api.get("/vms?search=no-such"))["items"] == []
+    backwards = (await api.get("/vms?sort=-host"))["items"]
+    assert [vm["host"] for vm in backwards] == ["b", "a"]
+    first = await api.get("/vms?sort=-host&limit=1")
+    rest = await api.get(f"/vms?sort=-host&limit=1&after={first['next']}")
+    assert first["items"] + rest["items"] == backwards
+    await api.refused("GET", f"/vms?sort=host&after={first['next']}", status=422)
+    assert [host["name"] for host in (await api.get("/hosts?search=B"))["items"]] == ["b"]
+
+
+async def test_a_host_in_maintenance_says_so(api: Api) -> None:
+    begun = await api.ask("PUT", "/hosts/b/maintenance", {"on": True})
+    assert begun["maintenance_since"] is not None
+    again = await api.ask("PUT", "/hosts/b/maintenance", {"on": True})
+    assert again["maintenance_since"] == begun["maintenance_since"]
+    vm = (await api.get("/vms?host=a"))["items"][0]["uuid"]
+    planned = await api.post(f"/vms/{vm}/plan", {"destination": "b"}, 200)
+    assert "host_in_maintenance" in [each["code"] for each in planned["findings"]]
+    ended = await api.ask("PUT", "/hosts/b/maintenance", {"on": False})
+    assert ended["maintenance_since"] is None
 
 
 async def test_vms_are_filtered_and_paged(api: Api) -> None:

@@ -14,6 +14,7 @@ from tests.support.world import World, fleet_world
 from vmtune.errors import NotFound
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import VmState
+from vmtune.model.host.inventory import VmSort
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services import queries as module
@@ -30,10 +31,15 @@ def fleet() -> Fleet:
     return made
 
 
-async def all_pages(queries: Queries, wanted: VmFilter, reach: Reach = EVERYTHING) -> list[VmPage]:
+async def all_pages(
+    queries: Queries,
+    wanted: VmFilter,
+    reach: Reach = EVERYTHING,
+    sort: VmSort = VmSort.NAME,
+) -> list[VmPage]:
     pages, after = list[VmPage](), None
     while True:
-        pages.append(await queries.vms(wanted, after, 5, reach))
+        pages.append(await queries.vms(wanted, after, 5, reach, sort))
         after = pages[-1].page.next
         if after is None:
             return pages
@@ -44,13 +50,17 @@ def told(pages: list[VmPage]) -> list[tuple[str, str, object]]:
 
 
 async def both(
-    it: World, patch: pytest.MonkeyPatch, wanted: VmFilter, reach: Reach = EVERYTHING
+    it: World,
+    patch: pytest.MonkeyPatch,
+    wanted: VmFilter,
+    reach: Reach = EVERYTHING,
+    sort: VmSort = VmSort.NAME,
 ) -> list[VmPage]:
     """The pages as of a large fleet, which are those of a small one."""
     queries = Queries(it.store, it.hosts, BUILT_IN)
-    small = await all_pages(queries, wanted, reach)
+    small = await all_pages(queries, wanted, reach, sort)
     patch.setattr(module, "_LARGE_FLEET_VMS", 1)
-    large = await all_pages(queries, wanted, reach)
+    large = await all_pages(queries, wanted, reach, sort)
     patch.undo()
     assert told(large) == told(small)
     assert [page.counts for page in large] == [page.counts for page in small]
@@ -69,6 +79,9 @@ async def test_pages_are_the_same_and_few_hosts_are_asked(
         assert len(told(await both(it, monkeypatch, VmFilter(labels=(("tier", "db"),))))) == 1
         assert len(told(await both(it, monkeypatch, VmFilter(name="d-2")))) == 1
         assert await both(it, monkeypatch, VmFilter(tuning=TuningState.DRIFTED))
+        assert len(told(await both(it, monkeypatch, VmFilter(search="D-")))) == 4
+        for sort in VmSort:
+            assert len(told(await both(it, monkeypatch, VmFilter(), sort=sort))) == 24
         only = Reach(frozenset({"a", "c"}), frozenset({("tier", "db")}))
         assert len(told(await both(it, monkeypatch, VmFilter(), only))) == 1
 
@@ -77,7 +90,9 @@ async def test_pages_are_the_same_and_few_hosts_are_asked(
         sim.hosts["b"].reachable = False
         first = await Queries(it.store, it.hosts, BUILT_IN).vms(VmFilter(), None, 6)
         assert sim.calls["list_vms"] == 2
-        assert [vm.host for vm in first.page.items] == ["a"] * 4
+        assert [vm.host for vm in first.page.items] == ["a"] * 4 + ["b"] * 2
+        states = [vm.summary.state for vm in first.page.items]
+        assert states == [VmState.RUNNING] * 4 + [VmState.UNKNOWN] * 2
         assert [problem.field for problem in first.problems] == ["hosts.b"]
         assert first.page.next is not None
 

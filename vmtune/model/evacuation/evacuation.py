@@ -226,6 +226,7 @@ NOT_MOVED = {
     VmState.INCOMING: "it is arriving here: evacuate again once it has",
     VmState.MIGRATED: "it has migrated away already",
     VmState.OTHER: "it neither runs nor is paused",
+    VmState.UNKNOWN: "its host does not answer",
 }
 """Why a VM in another state stays."""
 assert {*RUNNING_STATES, *NOT_MOVED} == set(VmState), "a state that nobody thought of"

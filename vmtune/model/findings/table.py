@@ -227,6 +227,11 @@ _TABLE = (
         "start one there with the same devices and -incoming defer",
     ),
     blocker(
+        "host_in_maintenance",
+        "{host} is in maintenance, and is to get no VMs",
+        "choose another destination, or end its maintenance",
+    ),
+    blocker(
         "no_peer_uri",
         "the destination has no peer URI, by which the source reaches its libvirt",
         "set peer_uri of the host, such as qemu+tls://{host}/system",

@@ -28,6 +28,8 @@ class VmState(StrEnum):
     SHUT_OFF = "shut off"
     MIGRATED = "migrated away"
     OTHER = "other"
+    UNKNOWN = "unknown"
+    """Its host does not answer; no driver says so."""
 
 
 class Postcopy(StrEnum):

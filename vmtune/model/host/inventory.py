@@ -25,6 +25,8 @@ class Host:
         service manages all.
     :param migrate_uri: what a migration to it connects to, unless a profile says so; likewise
         *listen_address* and *disks_uri*, as the tunables of these names.
+    :param maintenance_since: since when it is in maintenance and is to get no VMs; None if it is
+        not.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Host:
     migrate_uri: str = ""
     listen_address: str = ""
     disks_uri: str = ""
+    maintenance_since: datetime | None = None
 
     @property
     def connection(self) -> Connection:
@@ -67,6 +70,28 @@ class Vm:
     host: str
     labels: Mapping[str, str] = field(default_factory=dict)
     seen_at: datetime | None = None
+
+
+class VmSort(StrEnum):
+    """The order of a list of VMs; those that are equal in it go by name, ``-`` is for backwards.
+    By tuning state the worst come first."""
+
+    NAME = "name"
+    NAME_BACKWARDS = "-name"
+    HOST = "host"
+    HOST_BACKWARDS = "-host"
+    TUNING = "tuning_state"
+    TUNING_BACKWARDS = "-tuning_state"
+
+    @property
+    def backwards(self) -> bool:
+        """Whether it is the order of :attr:`by`, backwards."""
+        return self.value.startswith("-")
+
+    @property
+    def by(self) -> VmSort:
+        """The same order forwards."""
+        return VmSort(self.value.removeprefix("-"))
 
 
 class EventTopic(StrEnum):

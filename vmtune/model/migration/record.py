@@ -23,6 +23,30 @@ MIGRATION_CANCELLED = "migration_cancelled"
 """Code of the refusal by which a migration ends that somebody has aborted."""
 
 
+class MigrationSort(StrEnum):
+    """The order of a list of migrations, ``-`` for backwards; those that are equal in it go by
+    age."""
+
+    NEWEST = "-created"
+    OLDEST = "created"
+    VM = "vm"
+    VM_BACKWARDS = "-vm"
+    DOWNTIME = "downtime"
+    DOWNTIME_BACKWARDS = "-downtime"
+    TOTAL_TIME = "total_time"
+    TOTAL_TIME_BACKWARDS = "-total_time"
+
+    @property
+    def backwards(self) -> bool:
+        """Whether it is the order of :attr:`by`, backwards."""
+        return self.value.startswith("-")
+
+    @property
+    def by(self) -> MigrationSort:
+        """The same order forwards."""
+        return MigrationSort(self.value.removeprefix("-"))
+
+
 class MigrationState(StrEnum):
     """Where a migration stands.
 

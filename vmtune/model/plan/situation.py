@@ -21,6 +21,7 @@ class Destination:
     :param vm: the QEMU that waits there, in direct mode; None where there is none yet.
     :param offer: what the host offers of what the VM needs; None where it was not asked.
     :param occupied: a running VM of that UUID or name is there already.
+    :param in_maintenance: the operator has said that it is to get no VMs.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Destination:
     vm: VmFacts | None = None
     occupied: bool = False
     offer: Offer | None = None
+    in_maintenance: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,15 @@ class TuningState(StrEnum):
     """Something was applied and could not be read back."""
 
 
+WORST_FIRST = (
+    TuningState.DRIFTED,
+    TuningState.UNKNOWN,
+    TuningState.PENDING_RESTART,
+    TuningState.UNTUNED,
+    TuningState.TUNED,
+)
+"""The states in the order in which lists by tuning state have them."""
+assert set(WORST_FIRST) == set(TuningState), "a state without its place"
 _DIFFERS = frozenset({Status.NOT_APPLIED, Status.OVERWRITTEN, Status.REJECTED, Status.REVERTED})
 
 

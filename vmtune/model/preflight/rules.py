@@ -79,6 +79,8 @@ def check_destination(situation: Situation) -> Iterator[Finding]:
     destination = situation.destination
     if destination is None:
         return
+    if destination.in_maintenance:
+        yield Finding("host_in_maintenance", evidence={"host": destination.name})
     for reason in situation.vm.blocked_reasons:
         yield Finding("vm_cannot_migrate", evidence={"reason": reason})
     if destination.occupied:

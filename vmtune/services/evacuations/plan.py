@@ -205,6 +205,7 @@ class EvacuationPlanner:
             for host in await self._hosts.all()
             if host.name != request.host
             and host.name not in evacuating
+            and host.maintenance_since is None
             and (request.among is None or host.name in request.among)
         ]
         return sorted(usable, key=lambda name: uuid5(mix, name).int), {}

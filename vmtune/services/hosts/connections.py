@@ -18,6 +18,7 @@ from vmtune.model.host.uri import check_address, check_uri
 from vmtune.model.profile import check_name
 from vmtune.model.tunables.rows.network import NETWORK_NAMES
 from vmtune.services.events import EventBus
+from vmtune.services.hosts.contacts import Contacts
 from vmtune.storage import Store
 
 DriverFactory = Callable[[Host], Driver]
@@ -61,6 +62,7 @@ class HostConnections:
         self._bus = bus
         self._factory = factory
         self._drivers: dict[str, tuple[Host, Driver]] = {}
+        self.contacts = Contacts(bus)
         self._on_added: list[OnHost] = []
         self._on_removed: list[OnHost] = []
 
@@ -156,6 +158,15 @@ class HostConnections:
         await self._bus.publish(EventTopic.HOST, name, {"change": "network"})
         return changed
 
+    async def set_maintenance(self, name: str, on: bool) -> Host:
+        """Begin a host's maintenance, or end it.
+
+        :raise NotFound: no such host.
+        """
+        changed = await asyncio.to_thread(self._store.hosts.set_maintenance, name, on)
+        await self._bus.publish(EventTopic.HOST, name, {"change": "maintenance", "on": on})
+        return changed
+
     async def remove(self, name: str) -> None:
         """Forget a host. Its VMs, their history and the host itself are left alone.
 
@@ -165,6 +176,7 @@ class HostConnections:
         self._driven -= {name}
         for notify in self._on_removed:
             notify(name)
+        self.contacts.forget(name)
         if name in self._drivers:
             await self._drivers.pop(name)[1].close()
         await self._bus.publish(EventTopic.HOST, name, {"change": "removed"})
@@ -232,14 +244,27 @@ class HostConnections:
 
     async def facts(self, name: str) -> HostFacts:
         """Probe a host; its peer URI and migration address are the operator's where given."""
-        driver = await self.driver(name)
-        facts = await driver.host_facts()
+        async with self.noting(name):
+            driver = await self.driver(name)
+            facts = await driver.host_facts()
         host = self._drivers[name][0]
-        return replace(
+        facts = replace(
             facts,
             peer_uri=host.peer_uri or facts.peer_uri,
             migration_address=host.migration_address or facts.migration_address,
         )
+        await self.contacts.answered(name, facts)
+        return facts
+
+    @asynccontextmanager
+    async def noting(self, name: str) -> AsyncIterator[None]:
+        """Notes whether a host answers what it is asked in the block."""
+        try:
+            yield
+        except HostUnreachable as error:
+            await self.contacts.silent(name, error.problems[0])
+            raise
+        await self.contacts.answered(name)
 
     async def all(self) -> list[Host]:
         """Every host, by name."""

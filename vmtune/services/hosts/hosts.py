@@ -32,7 +32,8 @@ _PRESENT = (VmState.RUNNING, VmState.PAUSED)
 
 @dataclass(frozen=True, slots=True)
 class SeenVm:
-    """A VM as its host lists it right now."""
+    """A VM as its host lists it right now; of an unknown state where the host does not answer, and
+    as it was seen last."""
 
     host: str
     summary: VmSummary
@@ -108,7 +109,16 @@ class HostService(HostConnections):
                 raise answer
         return listed, problems
 
+    async def last_seen(self, hosts: Collection[str]) -> Sequence[SeenVm]:
+        """The VMs that were seen last on these hosts, which do not answer now."""
+        known = await asyncio.to_thread(self._store.vms.on_hosts, hosts)
+        return [as_last_seen(vm) for vms in known.values() for vm in vms.values()]
+
     async def _ask(self, name: str) -> dict[UUID, VmSummary]:
+        async with self.noting(name):
+            return await self._vms_of(name)
+
+    async def _vms_of(self, name: str) -> dict[UUID, VmSummary]:
         driver = await self.driver(name)
         try:
             async with asyncio.timeout(_LIST_TIMEOUT_S):
@@ -255,6 +265,11 @@ class HostService(HostConnections):
         known = await asyncio.to_thread(self._store.vms.set_labels, vm, checked)
         await self._bus.publish(EventTopic.VM, vm, {"change": "labels", "labels": checked})
         return known
+
+
+def as_last_seen(vm: Vm) -> SeenVm:
+    """A VM whose host does not answer."""
+    return SeenVm(vm.host, VmSummary(vm.uuid, vm.name, VmState.UNKNOWN), vm.labels)
 
 
 def _state_of(facts: VmFacts) -> VmState:

@@ -164,7 +164,10 @@ class PlanService:
             elif same and there.state in (VmState.RUNNING, VmState.PAUSED):
                 occupied = name != source
         offer = await driver.offer(facts) if facts.hardware is not None else None
-        return Destination(name, host, waiting, occupied, offer)
+        known = await self._hosts.get(name)
+        return Destination(
+            name, host, waiting, occupied, offer, known.maintenance_since is not None
+        )
 
 
 async def _asked(driver: Driver, facts: VmFacts, values: Mapping[str, Value]) -> VmFacts:

@@ -18,6 +18,7 @@ from vmtune.model.plan.outcome import ApplicationState
 from vmtune.storage.database import Database
 from vmtune.storage.mapping import Mapper
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.repositories.searching import has_part
 from vmtune.storage.tables.core import (
     ApplicationRow,
     HostRow,
@@ -66,12 +67,21 @@ class HostRepository:
             return HOSTS.record(host_row(session, name))
 
     def list(
-        self, after: str | None = None, limit: int = 100, reach: Reach = EVERYTHING
+        self,
+        after: str | None = None,
+        limit: int = 100,
+        reach: Reach = EVERYTHING,
+        search: str = "",
     ) -> Page[Host]:
-        """Hosts in the order of their names."""
+        """Hosts in the order of their names.
+
+        :param search: a part of their names or URIs, whatever the case.
+        """
         query = select(*_HOST_COLUMNS).order_by(HostRow.name).limit(check_limit(limit) + 1)
         if reach.hosts is not None:
             query = query.where(HostRow.name.in_(reach.hosts))
+        if search:
+            query = query.where(has_part(search, (HostRow.name, HostRow.uri)))
         if after is not None:
             (name,) = read_cursor("hosts", after, str)
             query = query.where(HostRow.name > name)
@@ -97,6 +107,18 @@ class HostRepository:
             row = host_row(session, name)
             changed = {"uri": uri, "peer_uri": peer_uri, "migration_address": migration_address}
             HOSTS.change(row, {**changed, **(network or {})})
+            session.flush()
+            return HOSTS.record(row)
+
+    def set_maintenance(self, name: str, on: bool) -> Host:
+        """Begin a host's maintenance, or end it. One that has begun goes on since then.
+
+        :raise NotFound: there is none of that name.
+        """
+        with self._database.write() as session:
+            row = host_row(session, name)
+            now = row.maintenance_since or self._database.now()
+            row.maintenance_since = now if on else None
             session.flush()
             return HOSTS.record(row)
 

@@ -3,24 +3,26 @@ revisions of the database's schema.)"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row, bindparam, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Row, bindparam, func, select, tuple_
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from vmtune.documents.dataclass_json import to_json
 from vmtune.errors import Conflict, DuplicateName, NotFound, TooLate
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.migration.admission import Slot
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
+from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.record import (
     AbortState,
     Migration,
     MigrationFields,
+    MigrationSort,
     MigrationState,
     Sample,
     Trigger,
@@ -36,8 +38,9 @@ from vmtune.storage.repositories import migration_queue as slots
 from vmtune.storage.repositories import operations
 from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.repositories.reach import within
+from vmtune.storage.repositories.searching import has_part
 from vmtune.storage.series.chunks import ROUNDS, SAMPLES
-from vmtune.storage.tables.core import JsonObject, MigrationRow
+from vmtune.storage.tables.core import JsonObject, MigrationRow, OperationRow
 
 
 def _without_rounds(report: ReaperReport | None) -> JsonObject | None:
@@ -74,6 +77,12 @@ _MAP = Mapper(
 )
 _COLUMNS = MigrationRow.__table__.columns
 """Read without an ORM object for each row, which is slow for a page."""
+_SORTS: Mapping[MigrationSort, InstrumentedAttribute[Any]] = {  # any: text or number
+    MigrationSort.OLDEST: MigrationRow.number,
+    MigrationSort.VM: MigrationRow.vm_name,
+    MigrationSort.DOWNTIME: MigrationRow.downtime_ms,
+    MigrationSort.TOTAL_TIME: MigrationRow.total_time_ms,
+}
 _BY_ID = select(*_COLUMNS).where(MigrationRow.id == bindparam("id"))
 _NUMBER = select(MigrationRow.number).where(MigrationRow.id == bindparam("id"))
 
@@ -164,7 +173,9 @@ class MigrationRepository:
                 slots.redirect(session, row.number, destination)
             _MAP.change(row, fields)
             session.flush()
-            return _MAP.record(row)
+            record = _MAP.record(row)
+            _note_totals(row, record)
+            return record
 
     def note_step(self, id: UUID, record: StepRecord, undo: Sequence[Change] = ()) -> Migration:
         """Record a step: before it is done, and afterwards its effect.
@@ -225,13 +236,20 @@ class MigrationRepository:
         after: str | None = None,
         limit: int = 100,
         reach: Reach = EVERYTHING,
+        search: str = "",
+        downtime_exceeded: bool | None = None,
+        sort: MigrationSort = MigrationSort.NEWEST,
     ) -> Page[Migration]:
-        """Migrations, newest first.
+        """Migrations in the order of *sort*.
 
         :param host: its source or its destination.
+        :param search: a part of the VM's name, the profile's or a host's, or the beginning of the
+            migration's UUID or of the VM's.
         """
-        query = select(*_COLUMNS).order_by(MigrationRow.number.desc())
-        query = query.limit(check_limit(limit) + 1)
+        by = _SORTS[sort.by]
+        keys = (by,) if sort.by is MigrationSort.OLDEST else (by, MigrationRow.number)
+        order = [each.desc() if sort.backwards else each.asc() for each in keys]
+        query = select(*_COLUMNS).order_by(*order).limit(check_limit(limit) + 1)
         query = query.where(
             *within(reach, (MigrationRow.source, MigrationRow.destination), MigrationRow.vm)
         )
@@ -243,12 +261,33 @@ class MigrationRepository:
             query = query.where(MigrationRow.state == state)
         if profile is not None:
             query = query.where(MigrationRow.profile == profile)
+        if search:
+            texts = MigrationRow.vm_name, MigrationRow.profile, MigrationRow.source
+            part = has_part(search, (*texts, MigrationRow.destination), MigrationRow.id)
+            query = query.where(part | has_part(search, (), MigrationRow.vm))
+        if downtime_exceeded is not None:
+            query = query.where(MigrationRow.downtime_exceeded == downtime_exceeded)
+        listing = "migrations" if sort is MigrationSort.NEWEST else f"migrations {sort}"
+        kinds = [str if by is MigrationRow.vm_name else int for by in keys]
         if after is not None:
-            (number,) = read_cursor("migrations", after, int)
-            query = query.where(MigrationRow.number < number)
+            seen = tuple_(*read_cursor(listing, after, *kinds))
+            query = query.where(tuple_(*keys) < seen if sort.backwards else tuple_(*keys) > seen)
         with self._database.read() as session:
             rows = session.execute(query).all()
-            return page(rows, limit, _MAP.record, lambda row: make_cursor("migrations", row.number))
+            return page(
+                rows,
+                limit,
+                _MAP.record,
+                lambda row: make_cursor(listing, *(getattr(row, each.key) for each in keys)),
+            )
+
+    def open_of(self, vms: Collection[UUID]) -> Mapping[UUID, UUID]:
+        """Of these VMs, the migrations that have not ended, by VM."""
+        query = select(OperationRow.vm, OperationRow.operation).where(
+            OperationRow.kind == Operation.MIGRATION, OperationRow.vm.in_(vms)
+        )
+        with self._database.read() as session:
+            return {vm: migration for vm, migration in session.execute(query)}
 
     def unfinished(self) -> tuple[Migration, ...]:
         """Those that have not ended, oldest first: to be resumed after a restart."""
@@ -351,6 +390,15 @@ class MigrationRepository:
         query = select(MigrationRow).where(MigrationRow.state.in_(states))
         with self._database.read() as session:
             return tuple(map(_MAP.record, session.scalars(query.order_by(MigrationRow.number))))
+
+
+def _note_totals(row: MigrationRow, record: Migration) -> None:
+    """Keep what lists are filtered and sorted by."""
+    if record.totals is not None:
+        row.downtime_ms = record.totals.downtime_ms
+        row.total_time_ms = record.totals.total_time_ms
+    kept = downtime_kept(record)
+    row.downtime_exceeded = kept is not None and kept.exceeded
 
 
 def _find(session: Session, id: UUID) -> MigrationRow | None:

@@ -9,7 +9,15 @@ from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index, MetaData, UniqueConstraint, text
+from sqlalchemy import (
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    MetaData,
+    UniqueConstraint,
+    false,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from vmtune.storage.columns import Json, Number, Plain, UtcTime
@@ -65,10 +73,12 @@ class HostRow(Base):
     disks_uri: Mapped[str] = mapped_column(
         Plain("disks_uri"), default="", server_default=text("''")
     )
+    maintenance_since: Mapped[datetime | None]
 
 
 class VmRow(Base):
     __tablename__ = "vms"
+    __table_args__ = (Index(None, "name", "uuid", "host"),)
 
     uuid: Mapped[UUID] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(Plain("name"))
@@ -173,6 +183,8 @@ class MigrationRow(Base):
 
     :param samples_kept: which of its samples are kept (vmtune.model.retention).
     :param samples_thinned_s: the interval in seconds, if they were thinned.
+    :param downtime_ms: of its totals, to sort by, as *total_time_ms* is; -1 where there are none.
+    :param downtime_exceeded: whether its guest stood still for longer than was asked for.
     """
 
     __tablename__ = "migrations"
@@ -181,6 +193,7 @@ class MigrationRow(Base):
         Index(None, "vm", "number"),
         Index(None, "state"),
         Index(None, "samples_kept", "ended_at"),
+        Index(None, "downtime_exceeded", "number"),
         _NEVER_REUSED,
     )
 
@@ -214,6 +227,9 @@ class MigrationRow(Base):
     prior: Mapped[JsonObject | None] = mapped_column(Json)
     postcopy: Mapped[JsonObject | None] = mapped_column(Json)
     disks: Mapped[JsonList] = mapped_column(default=list, server_default=text("'[]'"))
+    downtime_ms: Mapped[int] = mapped_column(Number, default=-1, server_default=text("-1"))
+    total_time_ms: Mapped[int] = mapped_column(Number, default=-1, server_default=text("-1"))
+    downtime_exceeded: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class ChunkRow(Base):

@@ -48,6 +48,15 @@ export const startMigration = (what: Asked<Schemas["MigrationCreate"], "vm" | "d
 export const abortMigration = (migration: string) =>
   body(client.DELETE("/api/v1/migrations/{migration}", { params: { path: { migration } } }));
 
+/** Values as people write them, by tunable; set now, while it runs. */
+export const changeMigration = (migration: string, values: Schemas["MigrationChange"]["values"]) =>
+  body(
+    client.PATCH("/api/v1/migrations/{migration}", {
+      params: { path: { migration } },
+      body: { values },
+    }),
+  );
+
 /** Answers once the migration goes on. *address* is empty for the destination's usual one. */
 export const recoverMigration = (migration: string, address: string) =>
   body(

@@ -33,6 +33,12 @@ export const hosts = pages(["host", "list"], (query) =>
   body(client.GET("/api/v1/hosts", { params: { query } })),
 );
 
+/** Hosts whose name or URI has *search* in it. */
+export const hostsFound = (search: string) =>
+  pages(["host", "list", search], (query) =>
+    body(client.GET("/api/v1/hosts", { params: { query: { search, ...query } } })),
+  );
+
 export const host = (name: string) =>
   queryOptions({
     queryKey: ["host", "one", name],
@@ -41,7 +47,8 @@ export const host = (name: string) =>
 
 export interface VmFilter {
   host?: string;
-  name?: string;
+  search?: string;
+  sort?: Schemas["VmSort"];
   label?: string[];
   tuning_state?: Schemas["TuningState"];
 }
@@ -113,6 +120,9 @@ export interface MigrationFilter {
   host?: string;
   profile?: string;
   state?: Schemas["MigrationState"];
+  search?: string;
+  downtime_exceeded?: boolean;
+  sort?: Schemas["MigrationSort"];
 }
 
 export const migrations = (filter: MigrationFilter = {}) =>

@@ -336,7 +336,7 @@ export interface paths {
         };
         /**
          * List Hosts
-         * @description Hosts, sorted by name.
+         * @description Hosts, sorted by name, each as of the last contact: no host is asked.
          */
         get: operations["list_hosts"];
         put?: never;
@@ -379,6 +379,27 @@ export interface paths {
         patch: operations["change_host"];
         trace?: never;
     };
+    "/api/v1/hosts/{name}/maintenance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set Host Maintenance
+         * @description Begin or end a host's maintenance. Meanwhile it gets no VMs: migrations to it need an
+         *     override, and evacuations pass it over. VMs that it has stay; evacuate it to move them.
+         */
+        put: operations["set_host_maintenance"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/hosts/{name}/owner": {
         parameters: {
             query?: never;
@@ -408,7 +429,7 @@ export interface paths {
         };
         /**
          * List Host Vms
-         * @description The current VMs of a host.
+         * @description The current VMs of a host; as last seen if it does not answer.
          */
         get: operations["list_host_vms"];
         put?: never;
@@ -489,8 +510,8 @@ export interface paths {
         };
         /**
          * List Vms
-         * @description The current VMs of all hosts with their tuning states as of the last check, and the hosts
-         *     that did not answer.
+         * @description The current VMs of all hosts with their tuning states as of the last check. VMs of hosts
+         *     that do not answer are listed as last seen, with `state` unknown and the reason.
          */
         get: operations["list_vms"];
         put?: never;
@@ -1036,7 +1057,7 @@ export interface paths {
         };
         /**
          * List Migrations
-         * @description Migrations, newest first.
+         * @description Migrations, newest first unless `sort` says otherwise.
          */
         get: operations["list_migrations"];
         put?: never;
@@ -4022,6 +4043,60 @@ export interface components {
              * @description The service that manages it; empty if none does yet, or for a single service.
              */
             owner: string;
+            /**
+             * Maintenance Since
+             * @description Since when it is in maintenance and gets no VMs; null if it is not.
+             */
+            maintenance_since: string | null;
+            /** @description Whether it answers, as of the last contact. */
+            state: components["schemas"]["HostState"];
+            /** @description Null unless `state` is unreachable. */
+            unreachable: components["schemas"]["vmtune__api__schemas__contact__SilenceView"] | null;
+            /**
+             * Answered At
+             * @description When it answered last; null if not since the service started.
+             */
+            answered_at: string | null;
+            /**
+             * Qemu Version
+             * @description As of the last contact; null if unknown.
+             */
+            qemu_version: string | null;
+            /**
+             * Libvirt Version
+             * @description Likewise.
+             */
+            libvirt_version: string | null;
+            /**
+             * Kernel
+             * @description Likewise.
+             */
+            kernel: string | null;
+            /**
+             * Cpus
+             * @description Likewise.
+             */
+            cpus: number | null;
+            /**
+             * Memory Bytes
+             * @description Likewise.
+             */
+            memory_bytes: number | null;
+            /**
+             * Memory Available Bytes
+             * @description Likewise: free, or a cache's.
+             */
+            memory_available_bytes: number | null;
+            /**
+             * Vm Count
+             * @description How many VMs were last seen on it.
+             */
+            vm_count: number;
+            /**
+             * Finding Count
+             * @description How many problems host diagnostics found last; null if it did not look yet.
+             */
+            finding_count: number | null;
             /** @description Null if the host does not answer. */
             facts: components["schemas"]["HostFactsView"] | null;
             /**
@@ -4073,6 +4148,17 @@ export interface components {
             local: boolean;
         };
         /**
+         * HostMaintenance
+         * @description Whether a host is in maintenance.
+         */
+        HostMaintenance: {
+            /**
+             * On
+             * @description A host in maintenance gets no VMs from migrations.
+             */
+            on: boolean;
+        };
+        /**
          * HostOwner
          * @description The service that shall manage a host.
          */
@@ -4103,6 +4189,12 @@ export interface components {
          */
         HostSide: "source" | "destination";
         /**
+         * HostState
+         * @description Whether a host answers.
+         * @enum {string}
+         */
+        HostState: "up" | "unreachable" | "unknown";
+        /**
          * HostView
          * @description A host.
          */
@@ -4131,6 +4223,60 @@ export interface components {
              * @description The service that manages it; empty if none does yet, or for a single service.
              */
             owner: string;
+            /**
+             * Maintenance Since
+             * @description Since when it is in maintenance and gets no VMs; null if it is not.
+             */
+            maintenance_since: string | null;
+            /** @description Whether it answers, as of the last contact. */
+            state: components["schemas"]["HostState"];
+            /** @description Null unless `state` is unreachable. */
+            unreachable: components["schemas"]["vmtune__api__schemas__contact__SilenceView"] | null;
+            /**
+             * Answered At
+             * @description When it answered last; null if not since the service started.
+             */
+            answered_at: string | null;
+            /**
+             * Qemu Version
+             * @description As of the last contact; null if unknown.
+             */
+            qemu_version: string | null;
+            /**
+             * Libvirt Version
+             * @description Likewise.
+             */
+            libvirt_version: string | null;
+            /**
+             * Kernel
+             * @description Likewise.
+             */
+            kernel: string | null;
+            /**
+             * Cpus
+             * @description Likewise.
+             */
+            cpus: number | null;
+            /**
+             * Memory Bytes
+             * @description Likewise.
+             */
+            memory_bytes: number | null;
+            /**
+             * Memory Available Bytes
+             * @description Likewise: free, or a cache's.
+             */
+            memory_available_bytes: number | null;
+            /**
+             * Vm Count
+             * @description How many VMs were last seen on it.
+             */
+            vm_count: number;
+            /**
+             * Finding Count
+             * @description How many problems host diagnostics found last; null if it did not look yet.
+             */
+            finding_count: number | null;
         };
         /**
          * IntegrityView
@@ -4549,6 +4695,13 @@ export interface components {
              */
             address: string;
         };
+        /**
+         * MigrationSort
+         * @description The order of a list of migrations, ``-`` for backwards; those that are equal in it go by
+         *     age.
+         * @enum {string}
+         */
+        MigrationSort: "-created" | "created" | "vm" | "-vm" | "downtime" | "-downtime" | "total_time" | "-total_time";
         /**
          * MigrationState
          * @description Where a migration stands.
@@ -6877,22 +7030,12 @@ export interface components {
          */
         SilencePage: {
             /** Items */
-            items: components["schemas"]["SilenceView"][];
+            items: components["schemas"]["vmtune__api__schemas__bench__runs__SilenceView"][];
             /**
              * Next
              * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
-        };
-        /**
-         * SilenceView
-         * @description A gap in the guest's heartbeat, as received on the host.
-         */
-        SilenceView: {
-            /** At Ms */
-            at_ms: number;
-            /** Duration Ms */
-            duration_ms: number;
         };
         /**
          * SkippedCheckView
@@ -7568,6 +7711,11 @@ export interface components {
             persistent: boolean;
             /** Migrating */
             migrating: boolean;
+            /**
+             * Migration
+             * @description Its migration, while that has not ended; null for one that vmtune does not know yet, too.
+             */
+            migration: string | null;
             /** Iothreads */
             iothreads: string[];
             /** Virtio Disks */
@@ -7602,7 +7750,7 @@ export interface components {
         };
         /**
          * VmPage
-         * @description VMs of the hosts that answered, sorted by name.
+         * @description VMs; those of hosts that do not answer as last seen.
          */
         VmPage: {
             /** Items */
@@ -7626,11 +7774,18 @@ export interface components {
             };
         };
         /**
+         * VmSort
+         * @description The order of a list of VMs; those that are equal in it go by name, ``-`` is for backwards.
+         *     By tuning state the worst come first.
+         * @enum {string}
+         */
+        VmSort: "name" | "-name" | "host" | "-host" | "tuning_state" | "-tuning_state";
+        /**
          * VmState
          * @description What a VM is doing.
          * @enum {string}
          */
-        VmState: "running" | "paused" | "incoming" | "shut off" | "migrated away" | "other";
+        VmState: "running" | "paused" | "incoming" | "shut off" | "migrated away" | "other" | "unknown";
         /**
          * VmView
          * @description A VM and its current state.
@@ -7649,11 +7804,49 @@ export interface components {
             name: string;
             /** Host */
             host: string;
+            /** @description Unknown if its host does not answer. */
             state: components["schemas"]["VmState"];
             /** Labels */
             labels: {
                 [key: string]: string;
             };
+            /** @description Why its host does not answer: the VM is as last seen then. Null if it does. */
+            unreachable: components["schemas"]["vmtune__api__schemas__contact__SilenceView"] | null;
+            /**
+             * Migration
+             * @description Its migration, while that has not ended.
+             */
+            migration: string | null;
+        };
+        /**
+         * SilenceView
+         * @description A gap in the guest's heartbeat, as received on the host.
+         */
+        vmtune__api__schemas__bench__runs__SilenceView: {
+            /** At Ms */
+            at_ms: number;
+            /** Duration Ms */
+            duration_ms: number;
+        };
+        /**
+         * SilenceView
+         * @description Why a host does not answer, and since when.
+         */
+        vmtune__api__schemas__contact__SilenceView: {
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Answered At
+             * @description When it answered last; null if not since the service started.
+             */
+            answered_at: string | null;
+            /** Reason */
+            reason: string;
+            /** Remedy */
+            remedy: string;
         };
         /**
          * Kind
@@ -9798,6 +9991,8 @@ export interface operations {
     list_hosts: {
         parameters: {
             query?: {
+                /** @description A part of the name or the URI, whatever the case. */
+                search?: string;
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -10402,6 +10597,131 @@ export interface operations {
             };
         };
     };
+    set_host_maintenance: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HostMaintenance"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostView"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     set_host_owner: {
         parameters: {
             query?: never;
@@ -10539,10 +10859,13 @@ export interface operations {
     list_host_vms: {
         parameters: {
             query?: {
+                /** @description A part of the name, whatever the case, or the beginning of the UUID. */
+                search?: string;
                 state?: components["schemas"]["VmState"] | null;
                 tuning_state?: components["schemas"]["TuningState"] | null;
                 /** @description key=value; repeatable. */
                 label?: string[];
+                sort?: components["schemas"]["VmSort"];
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -11054,11 +11377,15 @@ export interface operations {
         parameters: {
             query?: {
                 host?: string | null;
+                /** @description The whole name. */
                 name?: string | null;
+                /** @description A part of the name, whatever the case, or the beginning of the UUID. */
+                search?: string;
                 state?: components["schemas"]["VmState"] | null;
                 tuning_state?: components["schemas"]["TuningState"] | null;
                 /** @description key=value; repeatable. */
                 label?: string[];
+                sort?: components["schemas"]["VmSort"];
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -15433,6 +15760,11 @@ export interface operations {
                 host?: string | null;
                 state?: components["schemas"]["MigrationState"] | null;
                 profile?: string | null;
+                /** @description A part of the VM's name, the profile's or a host's, whatever the case, or the beginning of the migration's UUID or the VM's. */
+                search?: string;
+                /** @description Only those whose downtime exceeded its limit, or did not. */
+                downtime_exceeded?: boolean | null;
+                sort?: components["schemas"]["MigrationSort"];
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */

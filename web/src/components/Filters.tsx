@@ -54,6 +54,27 @@ export function useFilters<Name extends string>(
   return [found, choose];
 }
 
+/** How a list is sorted in the page's address; *usual* where it does not say. */
+export function useSorting<Sort extends string>(
+  all: readonly Sort[],
+  usual: Sort,
+): { by: Sort; choose: (by: string) => void } {
+  const [search, setSearch] = useSearchParams();
+  const asked = search.get("sort");
+  const by = all.find((each) => each === asked) ?? usual;
+  const choose = (to: string) =>
+    setSearch(
+      (old) => {
+        const next = new URLSearchParams(old);
+        if (to === usual) next.delete("sort");
+        else next.set("sort", to);
+        return next;
+      },
+      { replace: true },
+    );
+  return { by, choose };
+}
+
 /** Filters side by side; *children* stand behind them. */
 export function Filters<Name extends string>({
   filters,

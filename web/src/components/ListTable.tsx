@@ -12,6 +12,14 @@ export interface ColumnOf<Row> {
   text?: "short" | "breaks";
   /** Holds what can be done; its title is for screen readers. */
   actions?: boolean;
+  /** The list can be sorted by it: the word that the service has for that. */
+  sort?: string;
+}
+
+/** How a list is sorted: the service's word, with `-` before it for backwards. */
+export interface Sorting {
+  by: string;
+  choose: (by: string) => void;
 }
 
 const MODIFIERS = { short: { modifier: "nowrap" }, breaks: { modifier: "breakWord" } } as const;
@@ -25,22 +33,39 @@ export function ListTable<Row>({
   rows,
   name,
   below = "grid-md",
+  sorting,
 }: {
   label: string;
   columns: readonly ColumnOf<Row>[];
   rows: readonly Row[];
   name: (row: Row) => string | number;
   below?: NonNullable<TableProps["gridBreakPoint"]>;
+  sorting?: Sorting;
 }) {
+  const sorted = columns.findIndex(({ sort }) => sort && sort === sorting?.by.replace("-", ""));
+  const direction = sorting?.by.startsWith("-") ? "desc" : "asc";
   return (
     <Table aria-label={label} variant="compact" gridBreakPoint={below}>
       <Thead>
         <Tr>
-          {columns.map(({ title, actions }) =>
+          {columns.map(({ title, actions, sort }, columnIndex) =>
             actions ? (
               <Th key={title} screenReaderText={title} />
             ) : (
-              <Th key={title} modifier="nowrap">
+              <Th
+                key={title}
+                modifier="nowrap"
+                {...(sort && sorting
+                  ? {
+                      sort: {
+                        columnIndex,
+                        sortBy: sorted < 0 ? {} : { index: sorted, direction },
+                        onSort: (_event: unknown, _index: number, to: "asc" | "desc") =>
+                          sorting.choose(to === "desc" ? `-${sort}` : sort),
+                      },
+                    }
+                  : {})}
+              >
                 {title}
               </Th>
             ),

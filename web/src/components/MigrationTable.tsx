@@ -2,7 +2,7 @@ import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { Downtime } from "./Downtime";
 import { bytes, duration, way } from "./format";
-import { type ColumnOf, ListTable } from "./ListTable";
+import { type ColumnOf, ListTable, type Sorting } from "./ListTable";
 import { Moment } from "./Moment";
 import { MigrationLabel, startedBy } from "./StateLabel";
 
@@ -10,6 +10,7 @@ type Migration = Schemas["MigrationView"];
 
 const WHEN: ColumnOf<Migration> = {
   title: "When",
+  sort: "created",
   text: "short",
   cell: (each) => (
     <Link to={`/migrations/${each.id}`}>
@@ -19,6 +20,7 @@ const WHEN: ColumnOf<Migration> = {
 };
 const VM: ColumnOf<Migration> = {
   title: "VM",
+  sort: "vm",
   cell: (each) => <Link to={`/vms/${each.vm}`}>{each.vm_name}</Link>,
 };
 const HOW: readonly ColumnOf<Migration>[] = [
@@ -28,11 +30,13 @@ const HOW: readonly ColumnOf<Migration>[] = [
   { title: "State", text: "short", cell: (each) => <Standing migration={each} /> },
   {
     title: "Total time",
+    sort: "total_time",
     text: "short",
     cell: (each) => (each.totals ? duration(each.totals.total_time_ms) : "–"),
   },
   {
     title: "Downtime",
+    sort: "downtime",
     text: "short",
     cell: (each) => <Downtime migration={each} />,
   },
@@ -62,9 +66,11 @@ function Standing({ migration: { state, queued, ahead } }: { migration: Migratio
 export function MigrationTable({
   migrations,
   shown,
+  sorting,
 }: {
   migrations: readonly Migration[];
   shown: keyof typeof COLUMNS;
+  sorting?: Sorting;
 }) {
   return (
     <ListTable
@@ -73,6 +79,7 @@ export function MigrationTable({
       rows={migrations}
       name={(each) => each.id}
       below="grid-lg"
+      {...(sorting ? { sorting } : {})}
     />
   );
 }

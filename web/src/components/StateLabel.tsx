@@ -39,10 +39,21 @@ const VM: Record<Schemas["VmState"], Look> = {
   "migrated away": undefined,
   "shut off": undefined,
   other: undefined,
+  unknown: undefined,
 };
 
 export function VmLabel({ state }: { state: Schemas["VmState"] }) {
   return <Labelled look={VM[state]}>{state}</Labelled>;
+}
+
+const HOST: Record<Schemas["HostState"], Look> = {
+  up: "success",
+  unreachable: "danger",
+  unknown: undefined,
+};
+
+export function HostLabel({ state }: { state: Schemas["HostState"] }) {
+  return <Labelled look={HOST[state]}>{state}</Labelled>;
 }
 
 const STATUS: Record<Schemas["Status"], Look> = {

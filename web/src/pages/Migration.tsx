@@ -17,6 +17,7 @@ import { Problems } from "../components/Problems";
 import { MigrationLabel, startedBy } from "../components/StateLabel";
 import { useToasts } from "../components/toasts";
 import { useProgress } from "../components/useProgress";
+import { Change } from "./migration/Change";
 import { standing } from "./migration/now";
 import { Outcomes } from "./migration/Outcomes";
 import { Reaper } from "./migration/Reaper";
@@ -81,6 +82,14 @@ export default function MigrationPage() {
                   <StackItem>
                     <Facts title="Now" facts={standing(data, progress, latest)} spread />
                   </StackItem>
+                  {data.state === "active" && !inPostcopy && (
+                    <StackItem>
+                      <Change
+                        id={id}
+                        needed={progress?.outlook?.needs?.downtime_limit_ms ?? null}
+                      />
+                    </StackItem>
+                  )}
                 </>
               )}
               {paused && (

@@ -1,14 +1,20 @@
 import { PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
+import type { Schemas } from "../api/client";
 import { type MigrationFilter, migrations } from "../api/queries";
 import { Empty } from "../components/Async";
-import { type Filter, Filters, useFilters } from "../components/Filters";
+import { type Filter, Filters, useFilters, useSorting } from "../components/Filters";
 import { PagedList } from "../components/ListTable";
 import { MigrationTable } from "../components/MigrationTable";
 import { PageHead } from "../components/PageHead";
 import { MIGRATION_STATES } from "../components/StateLabel";
 
-const FILTERS: readonly Filter<keyof MigrationFilter>[] = [
+const FILTERS: readonly Filter<"search" | "host" | "profile" | "state" | "downtime">[] = [
+  {
+    name: "search",
+    label: "Search by VM, host, profile or UUID",
+    empty: "VM, host, profile, UUID",
+  },
   { name: "host", label: "Only migrations from or to this host", empty: "Host" },
   { name: "profile", label: "Only migrations with this profile", empty: "Profile" },
   {
@@ -17,11 +23,35 @@ const FILTERS: readonly Filter<keyof MigrationFilter>[] = [
     empty: "In any state",
     choices: MIGRATION_STATES,
   },
+  {
+    name: "downtime",
+    label: "Only migrations whose downtime exceeded its limit",
+    empty: "Any downtime",
+    choices: [["exceeded", "downtime limit exceeded"]],
+  },
+];
+const SORTS: readonly Schemas["MigrationSort"][] = [
+  "-created",
+  "created",
+  "vm",
+  "-vm",
+  "downtime",
+  "-downtime",
+  "total_time",
+  "-total_time",
 ];
 
 export default function Migrations() {
   const [chosen, choose] = useFilters(FILTERS);
-  const list = useInfiniteQuery(migrations(chosen as MigrationFilter));
+  const sorting = useSorting(SORTS, "-created");
+  const { downtime, ...named } = chosen;
+  const list = useInfiniteQuery(
+    migrations({
+      ...(named as MigrationFilter),
+      sort: sorting.by,
+      ...(downtime ? { downtime_exceeded: true } : {}),
+    }),
+  );
   const filtered = Object.keys(chosen).length > 0;
   return (
     <>
@@ -38,7 +68,7 @@ export default function Migrations() {
             )
           }
         >
-          {(rows) => <MigrationTable migrations={rows} shown="of several VMs" />}
+          {(rows) => <MigrationTable migrations={rows} shown="of several VMs" sorting={sorting} />}
         </PagedList>
       </PageSection>
     </>

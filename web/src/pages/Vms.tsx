@@ -4,9 +4,10 @@ import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { vms } from "../api/queries";
 import { Empty } from "../components/Async";
-import { type Filter, Filters, useFilters } from "../components/Filters";
+import { type Filter, Filters, useFilters, useSorting } from "../components/Filters";
 import { Labels } from "../components/Labels";
 import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
+import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
 import { Problems } from "../components/Problems";
 import { VmLabel } from "../components/StateLabel";
@@ -17,13 +18,19 @@ import { useVerifyAll } from "../components/useVerifyAll";
 const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
   {
     title: "Name",
+    sort: "name",
     text: "breaks",
     cell: (each) => <Link to={`/vms/${each.uuid}`}>{each.name}</Link>,
   },
-  { title: "Host", cell: (each) => <Link to={`/hosts/${each.host}`}>{each.host}</Link> },
-  { title: "State", text: "short", cell: (each) => <VmLabel state={each.state} /> },
+  {
+    title: "Host",
+    sort: "host",
+    cell: (each) => <Link to={`/hosts/${each.host}`}>{each.host}</Link>,
+  },
+  { title: "State", cell: (each) => <Standing vm={each} /> },
   {
     title: "Tuning",
+    sort: "tuning_state",
     text: "short",
     cell: (each) => <TuningLabel state={each.tuning_state} tuning={each.tuning} />,
   },
@@ -31,8 +38,37 @@ const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
   { title: "Labels", cell: (each) => <Labels labels={each.labels} /> },
 ];
 
-const FILTERS: readonly Filter<"name" | "host" | "label" | "tuning">[] = [
-  { name: "name", label: "Only VMs of this name", empty: "Name" },
+/** Its state; where its host does not answer, since when and why; its migration while it has one. */
+function Standing({ vm }: { vm: Schemas["VmView"] }) {
+  return (
+    <>
+      <VmLabel state={vm.state} />
+      {vm.unreachable && (
+        <>
+          {" "}
+          host unreachable since <Moment at={vm.unreachable.since} />: {vm.unreachable.reason}
+        </>
+      )}
+      {vm.migration && (
+        <>
+          {" "}
+          <Link to={`/migrations/${vm.migration}`}>migrating</Link>
+        </>
+      )}
+    </>
+  );
+}
+
+const SORTS: readonly Schemas["VmSort"][] = [
+  "name",
+  "-name",
+  "host",
+  "-host",
+  "tuning_state",
+  "-tuning_state",
+];
+const FILTERS: readonly Filter<"search" | "host" | "label" | "tuning">[] = [
+  { name: "search", label: "Search by name or UUID", empty: "Name or UUID" },
   { name: "host", label: "Only VMs of this host", empty: "Host" },
   { name: "label", label: "Only VMs with this label", empty: "Label, as in tier=db" },
   {
@@ -45,10 +81,12 @@ const FILTERS: readonly Filter<"name" | "host" | "label" | "tuning">[] = [
 
 export default function Vms() {
   const [chosen, choose] = useFilters(FILTERS);
+  const sorting = useSorting(SORTS, "name");
   const { label, tuning, ...named } = chosen;
   const list = useInfiniteQuery(
     vms({
       ...named,
+      sort: sorting.by,
       ...(label ? { label: [label] } : {}),
       ...(tuning ? { tuning_state: tuning as TuningState } : {}),
     }),
@@ -106,6 +144,7 @@ export default function Vms() {
               rows={rows}
               name={(each) => `${each.uuid} ${each.host}`}
               below="grid-lg"
+              sorting={sorting}
             />
           )}
         </PagedList>

@@ -279,6 +279,11 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("vm_cannot_migrate", "", migrating(vm=vm(blocked_reasons=("a device says no",)))),
     ("vm_on_destination", "", migrating(destination=Destination("b", host("b"), None, True))),
     ("no_incoming_qemu", "", direct_migration({})),
+    (
+        "host_in_maintenance",
+        "",
+        migrating(destination=Destination("b", host("b"), in_maintenance=True)),
+    ),
     ("no_peer_uri", "", migrating(destination=Destination("b", host("b", peer_uri="")))),
     (
         "locked_memory_too_low",
