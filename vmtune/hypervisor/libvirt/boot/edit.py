@@ -119,7 +119,7 @@ def _set_pins(root: Element, change: Change, element: str, number: str, numbers:
             code="wrong_count",
             remedy=f"give one set for all, or one for each {number}",
         ) from error
-    _refuse_all_beside_a_set(root, change, sets)
+    _refuse_all_where_bound(root, change, sets)
     for pin in _in(root, "cputune", element):
         assert pin.parentNode is not None, "found below it"
         pin.parentNode.removeChild(pin)
@@ -133,7 +133,7 @@ def _set_pins(root: Element, change: Change, element: str, number: str, numbers:
 
 
 def _set_emulator_pin(root: Element, change: Change) -> None:
-    _refuse_all_beside_a_set(root, change, [str(change.value)])
+    _refuse_all_where_bound(root, change, [str(change.value)])
     tune = child(root, "cputune")
     if change.value == ALL:
         for pin in children(tune, "emulatorpin"):
@@ -143,7 +143,7 @@ def _set_emulator_pin(root: Element, change: Change) -> None:
         child(tune, "emulatorpin").setAttribute("cpuset", str(change.value))
 
 
-def _refuse_all_beside_a_set(root: Element, change: Change, sets: list[str]) -> None:
+def _refuse_all_where_bound(root: Element, change: Change, sets: list[str]) -> None:
     """What has no set of its own is bound by the VM's."""
     for vcpu in children(root, "vcpu"):
         if ALL in sets and vcpu.getAttribute("cpuset"):
