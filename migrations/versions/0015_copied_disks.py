@@ -11,6 +11,5 @@ works_with_previous = True
 
 
 def upgrade() -> None:
-    """Add the column. No earlier migration copied any."""
-    column = sa.Column("disks", sa.JSON(), nullable=False, server_default=sa.text("'[]'"))
-    op.add_column("migrations", column)
+    """Add the column; null is none: no earlier migration copied any."""
+    op.add_column("migrations", sa.Column("disks", sa.JSON(), nullable=True))

@@ -42,6 +42,8 @@ def vm(name: str = "db1", uuid: str = VM, host: str = "rack1") -> dict[str, Any]
             "as_of": "2026-11-21T09:00:00Z",
             "since": "2026-11-21T08:00:00Z",
         },
+        "unreachable": None,
+        "migration": None,
     }
 
 
@@ -186,6 +188,7 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "downtime_limit_ms": None,
         "downtime_exceeded": False,
         "postcopy": None,
+        "disks": [],
         "outcomes": [outcome()] if ended else [],
         "steps": [],
         "step_texts": [],

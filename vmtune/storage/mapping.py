@@ -131,8 +131,9 @@ def _loader(hint: Any) -> _Convert | None:  # any type
         inner = made[0] if len(made) == 1 else None
         return (lambda raw: None if raw is None else inner(raw)) if inner else None
     if origin is tuple:
+        # Null in rows of before the column was there.
         each = _loader(parts[0])
-        return (lambda raw: tuple(map(each, raw))) if each else tuple
+        return (lambda raw: tuple(map(each, raw or ()))) if each else lambda raw: tuple(raw or ())
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return {word.value: word for word in hint}.__getitem__
     if isinstance(hint, type) and is_dataclass(hint):

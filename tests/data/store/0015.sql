@@ -226,7 +226,7 @@ CREATE TABLE "migrations" (
 	active_at DATETIME, 
 	ended_at DATETIME, 
 	steps JSON NOT NULL, 
-	step_records JSON NOT NULL, reaper JSON, samples_kept TEXT DEFAULT 'whole' NOT NULL, samples_thinned_s INTEGER, prior JSON, postcopy JSON, disks JSON DEFAULT '[]' NOT NULL, 
+	step_records JSON NOT NULL, reaper JSON, samples_kept TEXT DEFAULT 'whole' NOT NULL, samples_thinned_s INTEGER, prior JSON, postcopy JSON, disks JSON, 
 	CONSTRAINT uq_migrations_id UNIQUE (id)
 );
 INSERT INTO "migrations" VALUES(1,'78894e365ce94c8999b099656b0cd7c1','0000000000004000800000000000000a','guest','a','b','vmtune','tuned',2,'{"multifd":true}','["optmem_low"]','completed','none','[{"tunable":"downtime_limit_ms","value":300,"owner":""}]','[]','{"total_time_ms":23000,"downtime_ms":40,"setup_time_ms":7,"transferred_bytes":8589934592,"iterations":14,"missed_zero_copy":0}','','[]','2026-11-21 04:30:00.000000','2026-11-21 04:30:00.000000','2026-11-21 04:30:00.150000','2026-11-21 04:30:00.000000','[{"when":{"after_s":300},"then":{"do":"abort"}}]','[{"number":0,"at_ms":300020,"iteration":9,"action":"abort","reason":"300.0 s passed","effect":"refused","detail":"no"}]','{"policy":"predict","ring_entries":65536,"end":"migration ended","filled_rounds":1,"ring_full_exits":null,"reason":"","round_count":400,"rounds_before":2,"skipped_rounds":3,"interruptions":1,"fullest":0.61,"shortest_interval_ms":50,"longest_interval_ms":400,"waits_ms":90000,"costs_ms":12000.5}','whole',NULL,NULL,NULL,'[{"target":"vda","path":"/x","created":true,"total_bytes":9,"copied_bytes":4,"ready_ms":null}]');

@@ -226,7 +226,7 @@ class MigrationRow(Base):
     samples_thinned_s: Mapped[int | None]
     prior: Mapped[JsonObject | None] = mapped_column(Json)
     postcopy: Mapped[JsonObject | None] = mapped_column(Json)
-    disks: Mapped[JsonList] = mapped_column(default=list, server_default=text("'[]'"))
+    disks: Mapped[JsonList | None] = mapped_column(Json)
     downtime_ms: Mapped[int] = mapped_column(Number, default=-1, server_default=text("-1"))
     total_time_ms: Mapped[int] = mapped_column(Number, default=-1, server_default=text("-1"))
     downtime_exceeded: Mapped[bool] = mapped_column(default=False, server_default=false())

@@ -51,6 +51,12 @@ EXPECTED: dict[str, tuple[Value, tuple[str, ...], dict[str, object]]] = {
     "migrate_uri": ("tcp://10.0.0.2", (), {"migrate_uri": "tcp://10.0.0.2"}),
     "listen_address": ("10.0.0.2", (), {"listen_address": "10.0.0.2"}),
     "disks_uri": ("tcp://10.0.0.2:49153", (), {"disks_uri": "tcp://10.0.0.2:49153"}),
+    "copy_storage": (True, ("VIR_MIGRATE_NON_SHARED_DISK",), {}),
+    "copy_storage_incremental": (True, ("VIR_MIGRATE_NON_SHARED_INC",), {}),
+    "copy_disks": ("vda,vdb", (), {"migrate_disks": ["vda", "vdb"]}),
+    "copy_synchronous_writes": (True, ("VIR_MIGRATE_NON_SHARED_SYNCHRONOUS_WRITES",), {}),
+    "copy_detect_zeroes_disks": ("vda", (), {"migrate_disks_detect_zeroes": ["vda"]}),
+    "disks_port": (49300, (), {"disks_port": 49300}),
 }
 
 

@@ -176,6 +176,14 @@ BROKEN: dict[tuple[str, str], dict[str, Any]] = {
         "reaper_policy": "predict",
         "dirty_ring_size_entries": 0,
     },
+    ("copy_storage", "excludes_copy_storage_incremental"): {
+        "copy_storage": True,
+        "copy_storage_incremental": True,
+    },
+    ("copy_disks", "needs_copy_storage"): {"copy_disks": "vda"},
+    ("copy_synchronous_writes", "needs_copy_storage"): {"copy_synchronous_writes": True},
+    ("copy_detect_zeroes_disks", "needs_copy_storage"): {"copy_detect_zeroes_disks": "vda"},
+    ("disks_port", "needs_copy_storage"): {"disks_port": 49300},
 }
 
 

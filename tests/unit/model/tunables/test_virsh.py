@@ -69,6 +69,8 @@ def test_the_installed_virsh_has_every_option_that_sets_a_tunable() -> None:
         ({"migrate_uri": "tcp://[fd00::2]", "listen_address": "fd00::2"},
          "--migrateuri 'tcp://[fd00::2]' --listen-address fd00::2"),
         ({"disks_uri": "tcp://b.example:49153"}, "--disks-uri tcp://b.example:49153"),
+        ({"copy_storage": True, "copy_disks": "vda,vdb", "disks_port": 49300},
+         "--copy-storage-all --migrate-disks vda,vdb --disks-port 49300"),
         ({"postcopy": True, "postcopy_preempt": True}, "--postcopy"),
         ({"downtime_limit_ms": 500, "reaper_policy": "off"}, ""),
     ],
