@@ -51,6 +51,7 @@ from vmtune.model.migration.record import (
     MigrationState,
     QemuStatus,
     Snapshot,
+    Trigger,
 )
 from vmtune.model.plan.changes import in_order, undo
 from vmtune.model.plan.outcome import Status
@@ -192,6 +193,8 @@ class MigrationSession:
         """Whether the migration that runs was begun by another client: before this one was called,
         or long after an earlier process died that had not called yet or was refused. Once this one
         was seen to run it is known, and only its age tells as long as it was not."""
+        if record.trigger is Trigger.OBSERVED:
+            return False  # another client's from the beginning, and begun before it was seen
         if self.handle is not None or record.state is not MigrationState.STARTING:
             return False
         if record.started_at is None or self._anothers:
