@@ -119,9 +119,9 @@ def test_migrate_takes_virshs_options(service: StubService, vmtune: Vmtune) -> N
 def test_what_vmtune_does_not_do_is_refused_before_anything_is_asked(
     service: StubService, vmtune: Vmtune
 ) -> None:
-    ran = vmtune("migrate", "db1", "rack2", "--copy-storage-all", "--xml", "new.xml")
+    ran = vmtune("migrate", "db1", "rack2", "--tunnelled", "--xml", "new.xml")
     assert ran.code == 1
-    assert "does not take --copy-storage-all" in ran.err
-    assert "shared storage" in ran.err
+    assert "does not take --tunnelled" in ran.err
+    assert "use --tls" in ran.err
     assert "does not take --xml" in ran.err
     assert not service.asked
