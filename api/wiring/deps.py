@@ -294,7 +294,7 @@ async def open_container(
             ),
             doctor=(
                 doctor := await stack.enter_async_context(
-                    _checking(hosts, DoctorService(store, hosts, profiles, examine))
+                    _checking(settings, hosts, DoctorService(store, hosts, profiles, examine))
                 )
             ),
             host_check=HostCheckService(hosts, doctor, certificate_until),
@@ -331,9 +331,14 @@ async def _background(work: Coroutine[object, object, None]) -> AsyncIterator[as
 
 
 @asynccontextmanager
-async def _checking(hosts: HostService, doctor: DoctorService) -> AsyncIterator[DoctorService]:
+async def _checking(
+    settings: Settings, hosts: HostService, doctor: DoctorService
+) -> AsyncIterator[DoctorService]:
     """Ask all hosts now and then how they are."""
-    async with _background(HostChecks(hosts, doctor).run()):
+    if not settings.host_check_interval_s:
+        yield doctor
+        return
+    async with _background(HostChecks(hosts, doctor, settings.host_check_interval_s).run()):
         yield doctor
 
 

@@ -143,6 +143,7 @@ async def running_api(
         "bench_dir": folder / "bench",
         "bench_qemus": (BenchQemu("system", a_program(folder)),),
         "sample_hz": 50,
+        "host_check_interval_s": 0,  # a test sends its hosts what it says that it sends
         "max_body_bytes": max_body_bytes,
         **(options or {}),
     }

@@ -13,7 +13,7 @@ _DAY_S = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """Migration limits, drift scans and retention.
+    """Migration limits, drift scans, host checks and retention.
 
     :param max_outgoing_migrations: how many may leave one host at once, 1 to 1000; vmtune's own
         wait in the queue, those of others count. Why these defaults:
@@ -22,6 +22,8 @@ class ClusterSettings:
     :param max_migrations: likewise, of all hosts together.
     :param drift_scan_interval_s: how often every tuned VM is checked for drift; 0 for never. At
         most a week.
+    :param host_check_interval_s: how often every host is asked how it is, which lists show; 0 for
+        never. At most a day.
     :param samples_whole_days: for how long all samples of a migration are kept after its end; 0 for
         no limit. Why these defaults: docs/reference/retention.md.
     :param samples_thinned_s: after that, each interval of so many seconds is thinned to the last
@@ -37,6 +39,7 @@ class ClusterSettings:
     max_incoming_migrations: int = 2
     max_migrations: int = 40
     drift_scan_interval_s: int = 900
+    host_check_interval_s: int = 60
     samples_whole_days: int = 30
     samples_thinned_s: int = 10
     samples_days: int = 365
@@ -49,6 +52,7 @@ CHECKS: Mapping[str, Callable[[object], object]] = {
     "max_incoming_migrations": integer(1, 1000),
     "max_migrations": integer(1, 100_000),
     "drift_scan_interval_s": integer(0, 7 * _DAY_S),
+    "host_check_interval_s": integer(0, _DAY_S),
     "samples_whole_days": integer(0, _MAX_DAYS),
     "samples_thinned_s": integer(1, 3600),
     "samples_days": integer(0, _MAX_DAYS),

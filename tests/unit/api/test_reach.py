@@ -41,6 +41,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/hosts/{name}/limits"): {"values": {"vm_max_map_count": 262144}},
     ("PATCH", "/hosts/{name}"): {"listen_address": "10.0.0.2"},
     ("PUT", "/hosts/{name}/owner"): {"service": "other"},
+    ("PUT", "/hosts/{name}/maintenance"): {"on": True},
     ("PUT", "/vms/{vm}/labels"): {"labels": {}},
     ("POST", "/vms/{vm}/plan"): {},
     ("POST", "/vms/{vm}/applications"): {},

@@ -13,7 +13,6 @@ from vmtune.services.hosts.hosts import HostService
 
 log = structlog.get_logger(__name__)
 
-EVERY_S = 60.0
 _WITHIN_S = 10.0
 _AT_ONCE = 8
 _FINDINGS_EVERY = 10
@@ -21,21 +20,25 @@ _FINDINGS_EVERY = 10
 
 
 class HostChecks:
-    """Checks all hosts that are reachable from here."""
+    """Checks all hosts that are reachable from here.
 
-    def __init__(self, hosts: HostService, doctor: DoctorService) -> None:
+    :param interval_s: the pause between two checks.
+    """
+
+    def __init__(self, hosts: HostService, doctor: DoctorService, interval_s: float) -> None:
         self._hosts = hosts
         self._doctor = doctor
+        self._interval_s = interval_s
         self._round = 0
 
     async def run(self) -> None:
-        """Check them every minute, until cancelled."""
+        """Check them again and again, until cancelled."""
         while True:
             try:
                 await self.check_all()
             except VmtuneError as error:  # the database is away for a moment
                 log.warning("hosts were not checked", reason=error.message)
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(self._interval_s)
 
     async def check_all(self) -> None:
         """Check them once, some at a time."""

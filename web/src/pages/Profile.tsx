@@ -29,18 +29,19 @@ import { Revisions } from "./profile/Revisions";
 
 export default function Profile() {
   const { name = "" } = useParams();
-  const found = useQuery(profile(name));
   const [deleting, setDeleting] = useState(false);
   const navigate = useNavigate();
   const toasts = useToasts();
   const remove = useMutation({
-    mutationFn: () => deleteProfile(name, found.data?.revision ?? 0),
+    mutationFn: (revision: number) => deleteProfile(name, revision),
     onSuccess: () => {
       toasts.done(`${name} was deleted`, "Records keep its revisions.");
       return navigate("/profiles");
     },
     onError: (error) => toasts.failed(`${name} was not deleted`, error),
   });
+  // The event of its deletion may arrive before this page is left.
+  const found = useQuery({ ...profile(name), enabled: !remove.isPending && !remove.isSuccess });
   return (
     <>
       <PageHead
@@ -101,7 +102,7 @@ export default function Profile() {
           action="Delete"
           danger
           close={() => setDeleting(false)}
-          confirm={() => remove.mutate()}
+          confirm={() => remove.mutate(found.data?.revision ?? 0)}
         >
           VMs keep their applied values. Records keep its revisions.
         </Confirm>

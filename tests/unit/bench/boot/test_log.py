@@ -21,7 +21,7 @@ WARNING = "qemu-system-x86_64: warning: host doesn't support requested feature: 
 BANNER = "\x1b[2J\x1b[01;01H[    0.000000] Linux version 6.1.0-50-cloud-amd64 (debian) #1\r\n"
 START = (
     "start region=1048576 stride=4096 idle_ms=1000 dirty_mb=0 zero=0 random=0 beat_ms=0 check=0 "
-    "ring=0 workers=1 address=2138112 tsc_khz=2595798\n"
+    "ring=0 skew=0 workers=1 address=2138112 tsc_khz=2595798\n"
 )
 DUMP = """KVM internal error. Suberror: 1
 extra data[0]: 0x0000000000000001

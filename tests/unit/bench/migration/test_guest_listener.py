@@ -21,8 +21,8 @@ from vmtune.bench.migration.guest_listener import (
 from vmtune.lab.guest_serial import GuestFault, GuestPass, GuestStart
 
 START = (
-    b"start region=4096 stride=4096 idle_ms=0 dirty_mb=0 zero=0 random=0 beat_ms=5 check=0 ring=0"
-    b" workers=1 address=2097152 tsc_khz=1000\n"
+    b"start region=4096 stride=4096 idle_ms=0 dirty_mb=0 zero=0 random=0 beat_ms=5 check=0"
+    b" ring=0 skew=0 workers=1 address=2097152 tsc_khz=1000\n"
 )
 
 
