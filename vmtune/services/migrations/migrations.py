@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -44,12 +43,11 @@ from vmtune.services.hosts.connections import HostElsewhere
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.job import MigrationJob, check_source
 from vmtune.services.migrations.records import MigrationRecords
-from vmtune.services.tuning.planning import PlanService
+from vmtune.services.migrations.settled import settled
+from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.services.tuning.profiles import RawSteps
 from vmtune.storage import Store
 
-_SETTLES_WITHIN_S = 30.0
-_LOOK_EVERY_S = 0.05
 BY_USER = "requested by a user"
 
 
@@ -102,23 +100,25 @@ class MigrationService:
         """
         _check_priority(priority)
         check_overrides(overrides)
-        planned = await self._plans.plan(
-            vm, profile, revision, destination, values=values, steps=steps
-        )
-        plan = planned.plan
-        if source is not None:
-            check_source(plan, source)
-        refuse(plan.blockers(frozenset(overrides)))
 
-        def begin() -> Migration:
+        async def plan() -> Planned:
+            planned = await self._plans.plan(
+                vm, profile, revision, destination, values=values, steps=steps
+            )
+            if source is not None:
+                check_source(planned.plan, source)
+            refuse(planned.plan.blockers(frozenset(overrides)))
+            return planned
+
+        def begin(planned: Planned) -> Migration:
             return self._store.migrations.begin(
                 vm=vm,
-                vm_name=plan.vm_name,
-                source=plan.host,
+                vm_name=planned.plan.vm_name,
+                source=planned.plan.host,
                 destination=destination,
                 trigger=Trigger.VMTUNE,
-                profile=plan.profile,
-                revision=plan.revision,
+                profile=planned.plan.profile,
+                revision=planned.plan.revision,
                 wanted=planned.desired.values,
                 steps=planned.desired.steps,
                 overrides=tuple(overrides),
@@ -126,30 +126,19 @@ class MigrationService:
                 id=id,
             )
 
+        planned = await plan()
         try:
-            record = await asyncio.to_thread(begin)
+            record = await asyncio.to_thread(begin, planned)
         except OperationInProgress:
-            if planned.facts.migrating or not await self._settled(vm):
+            if planned.facts.migrating or not await settled(self._store, vm):
                 raise
-            record = await asyncio.to_thread(begin)
+            planned = await plan()  # its end has changed what is set
+            record = await asyncio.to_thread(begin, planned)
         await self._records.publish(record)
         if self._hosts.drives(record.source):
-            self._job.remember(record.id, plan)
+            self._job.remember(record.id, planned.plan)
         await self._jobs.submit(MIGRATION_KIND, str(record.id), on=record.source)
         return record
-
-    async def _settled(self, vm: UUID) -> bool:
-        """Wait for the record of a migration that another client started and that is over: its
-        starter knows so before the record does. False where it is another operation, or lasts."""
-        deadline = time.monotonic() + _SETTLES_WITHIN_S
-        while time.monotonic() < deadline:
-            newest = (await asyncio.to_thread(self._store.migrations.list, vm=vm, limit=1)).items
-            if not newest or newest[0].trigger is Trigger.VMTUNE:
-                return False
-            if newest[0].state.ended:
-                return True
-            await asyncio.sleep(_LOOK_EVERY_S)
-        return False
 
     async def abort(self, migration: UUID) -> Migration:
         """Request an abort; the record shows whether it came in time.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -15,10 +14,9 @@ from structlog.contextvars import bound_contextvars
 from vmtune.engine.setting import is_put_back, set_again, set_each
 from vmtune.errors import (
     Conflict,
-    Forbidden,
     HostUnreachable,
-    InvalidInput,
     NotFound,
+    OperationInProgress,
     OutcomeUnknown,
     Problem,
     VmtuneError,
@@ -26,24 +24,24 @@ from vmtune.errors import (
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Reading
 from vmtune.model.host.inventory import EventTopic
-from vmtune.model.plan.changes import AT_START, OF_HOST, Change, in_order, undo
+from vmtune.model.plan.changes import AT_START, OF_HOST, Change, in_order
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
-from vmtune.model.plan.plan import SET_NOW, refuse
-from vmtune.model.plan.readback import boot_differs, outcomes_of
+from vmtune.model.plan.plan import SET_NOW
+from vmtune.model.plan.readback import outcomes_of
 from vmtune.model.plan.tuning_state import TuningState, tuning_state
-from vmtune.model.tunables.tunable import Route
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.hosts.limits import HostLimits
 from vmtune.services.metrics import telemetry
+from vmtune.services.migrations.settled import settled
 from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.services.tuning.setting import (
     asker,
-    limits_before,
     limits_wanted,
     restore_all,
 )
 from vmtune.services.tuning.verify import WAITS, Verification, publish_tuning, verification
+from vmtune.services.tuning.work import Work, work_of
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
@@ -92,49 +90,24 @@ class ApplyService:
             has no value of the ``boot`` route.
         :raise OperationInProgress: another application or migration of the VM is open.
         """
-        planned = await self._plans.plan(vm, profile, revision)
-        if not planned.desired.profile:
-            raise InvalidInput(
-                "no profile was named and none is assigned to this VM",
-                field="profile",
-                remedy="name a profile, or assign one",
-            )
-        if boot_only:
-            planned = _for_next_start(planned)
-        plan = planned.plan
-        raised = limits_wanted(plan)
-        if raised and not may_raise_limits:
-            raise Forbidden(
-                f"the profile raises {', '.join(raised)} of the host, which all its VMs share",
-                field="profile",
-                code="out_of_reach",
-                remedy="use a token that is not restricted by labels",
-            )
-        refuse([f for f in plan.blockers() if not (best_effort and f.tunable)])
-        changes = plan.changes_now()
-        boot = [c for c in plan.changes(Route.BOOT) if boot_differs(c, planned.facts)]
-        journal = undo(changes, planned.facts.readings) + undo(boot, planned.facts.boot_readings)
-        journal += limits_before(plan)
-        record = await asyncio.to_thread(
-            self._store.applications.begin,
-            vm=vm,
-            host=plan.host,
-            profile=plan.profile,
-            revision=plan.revision,
-            wanted=planned.desired.values,
-            best_effort=best_effort,
-            journal=tuple(journal),
-        )
-        with _named(record):
-            return await _uninterrupted(self._set(record, planned, changes, boot))
 
-    async def _set(
-        self,
-        record: Application,
-        planned: Planned,
-        changes: Sequence[Change],
-        boot: Sequence[Change],
-    ) -> Application:
+        async def plan() -> Work:
+            planned = await self._plans.plan(vm, profile, revision)
+            return work_of(planned, best_effort, boot_only, may_raise_limits)
+
+        work = await plan()
+        try:
+            record = await asyncio.to_thread(work.begin, self._store)
+        except OperationInProgress:
+            if work.planned.facts.migrating or not await settled(self._store, vm):
+                raise
+            work = await plan()  # its end has changed what is set
+            record = await asyncio.to_thread(work.begin, self._store)
+        with _named(record):
+            return await _uninterrupted(self._set(record, work))
+
+    async def _set(self, record: Application, work: Work) -> Application:
+        planned, changes, boot = work.planned, work.changes, work.boot
         driver, vm = planned.driver, record.vm
         refused: dict[str, str] = {}
         try:
@@ -380,27 +353,3 @@ def _all_unknown(record: Application, why: str) -> list[Outcome]:
 async def _uninterrupted(work: Coroutine[Any, Any, _T]) -> _T:  # any: what a coroutine yields
     """Run *work* to its end even when the caller goes away in the middle."""
     return await asyncio.shield(asyncio.ensure_future(work))
-
-
-def _for_next_start(planned: Planned) -> Planned:
-    """*planned* with only what waits for the VM's next start.
-
-    :raise InvalidInput: there is none.
-    """
-    plan = planned.plan
-    items = tuple(item for item in plan.items if item.route is Route.BOOT)
-    names = {item.tunable for item in items}
-    if not names:
-        raise InvalidInput(
-            f"profile {plan.profile} has no value that takes effect at a VM's start",
-            field="boot_only",
-            code="nothing_for_the_next_start",
-            remedy="apply it without boot_only",
-        )
-    findings = tuple(f for f in plan.findings if f.tunable in names)
-    values = {name: value for name, value in planned.desired.values.items() if name in names}
-    return replace(
-        planned,
-        plan=replace(plan, items=items, findings=findings),
-        desired=replace(planned.desired, values=values),
-    )

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from vmtune.errors import (
     NotFound,
     OperationInProgress,
 )
+from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
 from vmtune.model.plan.tuning_state import TuningState
@@ -186,6 +188,26 @@ async def test_without_profile_or_assignment_there_is_nothing_to_apply(it: World
     with pytest.raises(InvalidInput) as caught:
         await it.applications.apply(VM)
     assert caught.value.problems[0].field == "profile"
+
+
+async def test_it_waits_for_the_record_of_a_migration_that_is_over(it: World) -> None:
+    """A script calls virsh migrate and then vmtune; what the end of that one restored is the value
+    from before."""
+    await it.profile(downtime_limit_ms=700)
+    over = it.store.migrations.begin(
+        vm=VM, vm_name="vm", source="b", destination="a", trigger=Trigger.OBSERVED,
+        state=MigrationState.STARTING, started_at=datetime.now(UTC),
+    )  # fmt: skip
+    it.source.parameters["downtime-limit"] = 450  # set for it
+    applying = asyncio.create_task(it.applications.apply(VM, "p"))
+    await asyncio.sleep(0.2)
+    assert not applying.done()
+    it.source.parameters["downtime-limit"] = 300
+    it.store.migrations.update(over.id, state=MigrationState.COMPLETED)
+    done = await applying
+    assert done.state is ApplicationState.APPLIED
+    assert done.journal == (Change("downtime_limit_ms", 300),)
+    assert downtime(it) == 700
 
 
 async def test_two_at_once_on_one_vm_are_refused(it: World) -> None:
