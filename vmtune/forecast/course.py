@@ -10,6 +10,7 @@ trigger's share of what it sent, twice (migration/ram.c, migration_trigger_throt
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 
 from vmtune.forecast.dirty_curve import DirtyCurve
@@ -125,6 +126,9 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
     left_ms = on_wire = 0.0
     least: float | None = None
     threshold = conditions.threshold_bytes
+    # At the passes' beginnings: how long the guest had written, what was sent, what was dirty.
+    starts = deque([(0.0, 0.0, remaining + sent)])
+    written_ms, sent_all, all_sent = clean_ms, sent, False
     for number in range(1, _MOST_PASSES + 1):
         to_send = max(0.0, remaining - threshold)
         share = moment.used_share if number == 1 else 1.0
@@ -138,6 +142,15 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
         sent += to_send * share
         dirtied = curve.dirty_bytes((clean_ms + pass_ms) * (1 - throttle / 100))
         left = remaining - to_send
+        written_ms += pass_ms * (1 - throttle / 100)
+        sent_all += to_send
+        while len(starts) > 1 and sent_all - starts[1][1] >= starts[1][2]:
+            starts.popleft()
+        all_sent = all_sent or sent_all - starts[0][1] >= starts[0][2]
+        if all_sent:
+            # What was dirty then was sent since: what is dirty now was written since.
+            dirty = min(left + dirtied, curve.dirty_bytes(written_ms - starts[0][0]))
+            left = min(left, max(0.0, dirty - dirtied))
         remaining = left * share + dirtied
         if left + dirtied <= threshold * (1 + _ROUNDING):
             silence_ms = conditions.silence_ms(remaining)
@@ -155,7 +168,8 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
                 raised = throttle + schedule.increment_percent if throttle else 0
                 throttle = min(max(raised, schedule.initial_percent), schedule.max_percent)
         may_throttle = schedule is not None and throttle < schedule.max_percent
-        if (stands and not may_throttle) or left_ms > LONGEST_MS:
+        if (stands and all_sent and not may_throttle) or left_ms > LONGEST_MS:
             return Course(False, left_ms, 0.0, number, on_wire, least, throttle)
         clean_ms = sent = 0.0
+        starts.append((written_ms, sent_all, remaining))
     return Course(False, left_ms, 0.0, _MOST_PASSES, on_wire, least, throttle)

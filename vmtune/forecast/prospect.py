@@ -30,6 +30,7 @@ _CURVE = (0.9, 1.0, 1.1)
 """How much the guest may do more or less than while it was measured."""
 _COMPRESSED = (0.3, 0.6, 1.0)
 """Bytes sent for a byte of memory where pages are compressed and nobody knows how well."""
+LIKELY_COMPRESSED = _COMPRESSED[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,28 @@ def expect(
         Range.around(likely.throttle_percent, (c.throttle_percent for c in finished)),
         None,
     )
+
+
+def likely_course(
+    probe: DirtyProbe,
+    throughput: Throughput,
+    conditions: Conditions,
+    wire_share: float = 1.0,
+    throttle_percent: float = 0.0,
+) -> Course:
+    """The course by what is likely alone, without bounds: for comparing many conditions.
+
+    :param throughput: of the path; takes the place of the conditions'.
+    :param throttle_percent: of the guest's CPU time, withheld from the beginning on.
+    """
+    there = replace(
+        conditions,
+        throughput_bytes_per_s=throughput.bytes_per_s.likely,
+        switchover_bytes_per_s=throughput.switchover_bytes_per_s.likely,
+        wire_share=wire_share,
+    )
+    beginning = _beginning(probe, used_bytes(probe).likely)
+    return follow(probe.curve(), replace(beginning, throttle_percent=throttle_percent), there)
 
 
 def _beginning(probe: DirtyProbe, used: float) -> Moment:

@@ -47,6 +47,15 @@ def test_a_small_working_set_ends_however_fast_it_is_written() -> None:
     assert follow(writer(500, working_set_mb=0.5), Moment(1000 * MB), GIG).ends
 
 
+def test_pages_left_by_a_pass_are_sent_in_the_next_ones() -> None:
+    """What remains is no more than what the guest works on, once all else was sent."""
+    busy = writer(200, working_set_mb=25)
+    course = follow(busy, Moment(1000 * MB), GIG)
+    assert course.ends
+    assert course.silence_ms <= 250 + 1
+    assert not follow(busy, Moment(1000 * MB), replace(GIG, downtime_limit_ms=200)).ends
+
+
 def test_auto_converge_ends_what_would_not() -> None:
     throttled = replace(GIG, auto_converge=AutoConverge())
     course = follow(writer(120), Moment(1000 * MB), throttled)

@@ -1,0 +1,88 @@
+"""The settings that an intent begins with."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.intent.test_feasible import basis
+from vmtune.intent.bounds import highest_limit_ms
+from vmtune.intent.choosing import Offer, choose
+from vmtune.model.migration.intent import HARMLESS, Intent, Means
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rules import accept_values
+from vmtune.model.tunables.tunable import Value
+
+ALL = Offer(True, True, True, True, True, 8)
+
+
+def values(intent: Intent, dirty: float, path: float = 100, offer: Offer = ALL) -> dict[str, Value]:
+    return {c.tunable: c.value for c in choose(intent, basis(dirty, path), offer).choices}
+
+
+def test_the_first_downtime_limit_is_low() -> None:
+    assert values(Intent(500), 0) == {"downtime_limit_ms": 95}
+
+
+def test_throttling_is_prepared_and_held_back() -> None:
+    found = values(Intent(500, 60, 20, may=(Means.THROTTLE,)), 0)
+    assert (found["auto_converge"], found["max_cpu_throttle_percent"]) == (True, 1)
+    assert "auto_converge" not in values(Intent(500, 60, 20, may=()), 0)
+
+
+def test_compression_is_chosen_where_it_is_needed() -> None:
+    needs = Intent(100, 9)
+    assert values(needs, 0)["multifd_compression"] == "zstd"
+    assert "multifd" not in values(Intent(100, 60), 0)
+    assert "multifd" not in values(needs, 0, offer=Offer(True, True, free_cores=1))
+    assert "multifd" not in values(needs, 0, offer=Offer(True, True))
+    assert "multifd" not in values(Intent(100, 9, may=()), 0)
+
+
+def test_a_fast_path_gets_as_many_channels_as_cores_are_free() -> None:
+    found = values(Intent(100), 0, path=10_000)
+    assert (found["multifd_channels"], found["zero_copy_send"]) == (8, True)
+    assert "zero_copy_send" not in values(Intent(100, may=()), 0, path=10_000)
+
+
+def test_postcopy_and_channels_are_not_mixed_where_qemu_does_not_take_both() -> None:
+    intent = Intent(100, may=(Means.POSTCOPY, *HARMLESS))
+    apart = Offer(True, True, True, True, False, 8)
+    assert values(intent, 0, 10_000, apart) == {"downtime_limit_ms": 15, "postcopy": True}
+
+
+def test_what_the_user_sets_stays_and_is_named() -> None:
+    found = choose(Intent(500, max_bandwidth_bytes_per_s=9), None, ALL, {"downtime_limit_ms", "x"})
+    assert [c.tunable for c in found.choices] == ["max_bandwidth_bytes_per_s"]
+    assert found.pinned == ("downtime_limit_ms",)
+    assert found.judgement is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.none() | st.integers(1, 5000),
+    st.integers(6, 600),
+    st.none() | st.integers(1, 99),
+    st.sets(st.sampled_from([m for m in Means if m is not Means.PAUSE])),
+    st.builds(Offer, *[st.booleans()] * 5, st.none() | st.floats(0, 64)),
+    st.floats(0, 400),
+    st.sampled_from([20.0, 100.0, 5000.0]),
+)
+def test_choices_fit_together_and_have_reasons(
+    silence: int | None,
+    deadline: int,
+    slowdown: int | None,
+    may: set[Means],
+    offer: Offer,
+    dirty: float,
+    path: float,
+) -> None:
+    intent = Intent(silence, deadline, slowdown, may=tuple(m for m in Means if m in may))
+    found = choose(intent, basis(dirty, path), offer)
+    chosen = {choice.tunable: choice.value for choice in found.choices}
+    assert accept_values(chosen, BUILT_IN) == chosen
+    assert all(choice.reason for choice in found.choices)
+    assert int(chosen["downtime_limit_ms"]) <= highest_limit_ms(intent)
+    assert not chosen.get("multifd") or offer.multifd
+    assert chosen.get("multifd_compression") is None or Means.COMPRESS in may
+    assert not chosen.get("postcopy") or Means.POSTCOPY in may

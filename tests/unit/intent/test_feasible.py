@@ -1,0 +1,125 @@
+"""Whether an intent can be kept, and what is offered where it cannot."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vmtune.forecast.path import Throughput
+from vmtune.forecast.probe import DirtyProbe
+from vmtune.forecast.ranges import Range
+from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
+from vmtune.intent.feasible import Basis, difference, judge, nearest
+from vmtune.model.host.dirty_rates import DirtyPoint
+from vmtune.model.migration.intent import HARMLESS, Goal, Intent, Means
+
+MIB = 1 << 20
+
+
+def basis(dirty_mib_per_s: float, path_mib_per_s: float = 100, region_mib: float = 400) -> Basis:
+    """A guest that uses 1 GiB and writes at a rate to a region, over and over."""
+    points = tuple(
+        DirtyPoint(ms, min(region_mib, dirty_mib_per_s * ms / 1000) * MIB)
+        for ms in (64, 512, 4096, 8192)
+    )
+    probe = DirtyProbe(points, 4096 * MIB, 1064 * MIB, datetime.now(UTC), 17_000)
+    path = Range.exactly(path_mib_per_s * MIB)
+    return Basis(probe, Throughput(path, path, 3))
+
+
+def test_an_idle_guest_keeps_a_deadline_that_its_memory_allows() -> None:
+    assert judge(Intent(100, 12), basis(0)).kept is True
+    assert judge(Intent(100, 5), basis(0)).kept is False
+
+
+def test_a_deadline_just_missed_is_not_refused() -> None:
+    found = judge(Intent(100, 10), basis(0))
+    assert found.total_ms is not None
+    assert 10_000 < found.total_ms < 11_000
+    assert found.kept is None
+
+
+def test_a_silence_that_holds_what_the_guest_works_on_is_kept() -> None:
+    busy = basis(200, region_mib=50)
+    assert judge(Intent(300), busy).kept is False
+    assert judge(Intent(900), busy).kept is True
+
+
+def test_throttling_is_needed_only_where_nothing_less_suffices() -> None:
+    may = (Means.THROTTLE,)
+    slow = judge(Intent(300, 60, 60, may=may), basis(150))
+    assert (slow.kept, slow.needs) == (True, Means.THROTTLE)
+    assert judge(Intent(300, 60, 60, may=may), basis(20)).needs is None
+    assert judge(Intent(300, 60, 60, may=()), basis(150)).kept is False
+
+
+def test_postcopy_counts_only_where_it_may_be_used() -> None:
+    busy = basis(300)
+    assert judge(Intent(100, 60), busy).kept is False
+    found = judge(Intent(100, 60, may=(Means.POSTCOPY,)), busy)
+    assert (found.kept, found.needs) == (True, Means.POSTCOPY)
+    assert judge(Intent(100, 5, may=(Means.POSTCOPY,)), busy).kept is False
+
+
+def test_a_pause_ends_it_where_silence_is_no_goal() -> None:
+    found = judge(Intent(None, 60, may=(Means.PAUSE,)), basis(300))
+    assert (found.kept, found.needs) == (True, Means.PAUSE)
+
+
+def test_the_nearest_intents_name_what_would_help() -> None:
+    busy = basis(200, region_mib=50)
+    intent = Intent(300, 60, 10, may=(Means.THROTTLE,))
+    offers = nearest(intent, busy)
+    said = [difference(intent, offer) for offer in offers]
+    assert any(text.startswith("max_silence_ms of") for text in said), said
+    assert any(text == "may postcopy" for text in said), said
+
+
+def test_a_deadline_too_near_is_offered_a_later_one() -> None:
+    (offer,) = (o for o in nearest(Intent(100, 5), basis(0)) if o.deadline_s != 5)
+    assert offer.deadline_s is not None
+    assert 10 < offer.deadline_s < 14
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.floats(0, 400),
+    st.floats(20, 400),
+    st.integers(20, 2000),
+    st.integers(3, 300),
+    st.none() | st.integers(1, 90),
+)
+def test_each_offer_can_be_kept_and_differs_in_one_thing(
+    dirty: float, path: float, silence: int, deadline: int, slowdown: int | None
+) -> None:
+    there = basis(dirty, path)
+    may = HARMLESS if slowdown is None else (Means.THROTTLE, *HARMLESS)
+    intent = Intent(silence, deadline, slowdown, may=may)
+    if judge(intent, there).kept is False:
+        for offer in nearest(intent, there):
+            assert judge(offer, there).kept is True
+            changed = [goal for goal in Goal if offer.goal(goal) != intent.goal(goal)]
+            assert len(changed) + (not changed and offer.may != intent.may) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0, 400), st.integers(20, 2000), st.integers(3, 300), st.integers(1, 60))
+def test_more_time_or_silence_never_makes_an_intent_impossible(
+    dirty: float, silence: int, deadline: int, more: int
+) -> None:
+    there = basis(dirty)
+    if judge(Intent(silence, deadline), there).kept is True:
+        assert judge(Intent(silence, deadline + more), there).kept is True
+
+
+@pytest.mark.parametrize("silence", [1, 10, 25, 26, 300, 2_000_000])
+def test_the_downtime_limits_are_within_the_silence(silence: int) -> None:
+    intent = Intent(silence)
+    assert 1 <= first_limit_ms(intent) <= highest_limit_ms(intent) <= silence
+
+
+def test_silence_that_is_not_stated_is_not_unlimited() -> None:
+    assert highest_limit_ms(Intent(deadline_s=60)) == 300

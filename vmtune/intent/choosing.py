@@ -1,0 +1,168 @@
+"""Which settings a migration begins with for an intent, each with its reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from vmtune import units
+from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
+from vmtune.intent.feasible import Basis, Judgement, judge
+from vmtune.model.migration.intent import Intent, Means
+from vmtune.model.tunables.tunable import Value
+from vmtune.units import Unit
+
+_BYTES_PER_S_OF_A_CHANNEL = 1e9
+"""About what one connection and its thread carry: 8 to 16 saturated 100 Gbit/s (KubeVirt PR 12705),
+one for each 10 Gbit/s (oVirt)."""
+_MOST_CHANNELS = 16
+_LEAST_CHANNELS = 2
+_LEAST_FREE_CORES = 2.0
+"""The guests' own CPU time comes first."""
+HELD_PERCENT = 1
+"""The throttle of auto-converge while nothing is to be throttled: QEMU takes no less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What both hosts can do.
+
+    :param multifd: in parallel, likewise *zstd*, *zero_copy* (memory that may be locked included),
+        *postcopy*.
+    :param postcopy_with_multifd: whether both QEMUs take the two together.
+    :param free_cores: on the host that has fewer; None where that is not known.
+    """
+
+    multifd: bool = False
+    zstd: bool = False
+    zero_copy: bool = False
+    postcopy: bool = False
+    postcopy_with_multifd: bool = False
+    free_cores: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A tunable's value, and why."""
+
+    tunable: str
+    value: Value
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The choices, without those that are pinned.
+
+    :param pinned: tunables that the user has set, and that would have been chosen otherwise.
+    :param judgement: whether the intent can be kept with them; None where too little is known.
+    """
+
+    choices: tuple[Choice, ...]
+    pinned: tuple[str, ...]
+    judgement: Judgement | None
+
+
+def choose(
+    intent: Intent, basis: Basis | None, offer: Offer, pinned: Collection[str] = ()
+) -> Chosen:
+    """The settings for *intent*.
+
+    :param basis: None where the path's throughput is not known.
+    :param pinned: tunables that the user has set: their values stay.
+    """
+    judgement = None if basis is None else judge(intent, basis)
+    compressed = None
+    if _may_compress(intent, offer) and basis is not None and judgement is not None:
+        if judgement.kept is not True or judgement.needs is not None:
+            compressed = judge(intent, replace(basis, compressed=True))
+    helps = compressed is not None and judgement is not None and _better(compressed, judgement)
+    if helps:
+        judgement = compressed
+    wanted = [*_limits(intent), *_throttle(intent), *_postcopy(intent, offer)]
+    wanted += _parallel(intent, basis, offer, helps)
+    fixed = tuple(choice.tunable for choice in wanted if choice.tunable in pinned)
+    left = tuple(choice for choice in wanted if choice.tunable not in pinned)
+    return Chosen(left, fixed, judgement)
+
+
+def _limits(intent: Intent) -> Iterator[Choice]:
+    first, most = first_limit_ms(intent), highest_limit_ms(intent)
+    if intent.max_silence_ms is None:
+        bound = "QEMU's own limit, since no silence is stated"
+    else:
+        bound = f"the most that keeps a silence of {intent.max_silence_ms:,} ms"
+    yield Choice(
+        "downtime_limit_ms",
+        first,
+        f"begins low; raised where needed, to at most {most} ms: {bound}",
+    )
+    if intent.max_bandwidth_bytes_per_s is not None:
+        most_sent = units.render(intent.max_bandwidth_bytes_per_s, Unit.BYTES_PER_S)
+        yield Choice(
+            "max_bandwidth_bytes_per_s",
+            intent.max_bandwidth_bytes_per_s,
+            f"the intent allows {most_sent}",
+        )
+
+
+def _throttle(intent: Intent) -> Iterator[Choice]:
+    most = intent.most_throttle_percent
+    if not most:
+        return
+    why = f"so that up to {most} % can be throttled while it runs, if that is needed"
+    held = f"throttles by {HELD_PERCENT} %, the least, until more is needed"
+    yield Choice("auto_converge", True, why)
+    yield Choice("cpu_throttle_initial_percent", HELD_PERCENT, held)
+    yield Choice("max_cpu_throttle_percent", HELD_PERCENT, held)
+    yield Choice("throttle_trigger_threshold_percent", 1, "a throttle that is set acts at once")
+
+
+def _postcopy(intent: Intent, offer: Offer) -> Iterator[Choice]:
+    if intent.allows(Means.POSTCOPY) and offer.postcopy:
+        yield Choice("postcopy", True, "so that it can be switched to, if the deadline needs it")
+
+
+def _parallel(
+    intent: Intent, basis: Basis | None, offer: Offer, compress: bool
+) -> Iterator[Choice]:
+    cores = offer.free_cores
+    if not _may_be_parallel(intent, offer) or cores is None:
+        return
+    rate = math.inf if basis is None else basis.throughput.bytes_per_s.likely
+    if compress:
+        count = min(_MOST_CHANNELS, max(_LEAST_CHANNELS, int(cores) - 1))
+        why = f"{cores:.0f} cores are free, and compressing needs them"
+    elif basis is not None and rate > _BYTES_PER_S_OF_A_CHANNEL:
+        channels = math.ceil(rate / _BYTES_PER_S_OF_A_CHANNEL)
+        count = min(_MOST_CHANNELS, max(_LEAST_CHANNELS, min(int(cores), channels)))
+        carried = units.approximate(rate, Unit.BYTES_PER_S)
+        why = f"the path carries {carried}, one connection about 1 GB/s; {cores:.0f} cores are free"
+    else:
+        return
+    yield Choice("multifd", True, why)
+    yield Choice("multifd_channels", count, why)
+    if compress:
+        expected = "by pre-copy alone the intent is not expected to be kept, compressed it is"
+        yield Choice("multifd_compression", "zstd", expected)
+    elif intent.allows(Means.ZERO_COPY) and offer.zero_copy:
+        yield Choice("zero_copy_send", True, "saves the copy of each page at this throughput")
+
+
+def _may_be_parallel(intent: Intent, offer: Offer) -> bool:
+    if not offer.multifd or (offer.free_cores or 0) < _LEAST_FREE_CORES:
+        return False
+    postcopy = intent.allows(Means.POSTCOPY) and offer.postcopy
+    return offer.postcopy_with_multifd or not postcopy
+
+
+def _may_compress(intent: Intent, offer: Offer) -> bool:
+    return offer.zstd and intent.allows(Means.COMPRESS) and _may_be_parallel(intent, offer)
+
+
+def _better(one: Judgement, other: Judgement) -> bool:
+    """Whether *one* is kept where *other* is not, or without means that cost the guest."""
+    if one.kept is not True:
+        return False
+    return other.kept is not True or (one.needs is None and other.needs is not None)

@@ -1,0 +1,200 @@
+"""Whether an intent can be kept, by the forecast; and if not, the nearest that can."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from vmtune import units
+from vmtune.forecast.course import Conditions, Course
+from vmtune.forecast.path import Throughput
+from vmtune.forecast.probe import DirtyProbe
+from vmtune.forecast.prospect import LIKELY_COMPRESSED, likely_course, used_bytes
+from vmtune.intent.bounds import highest_limit_ms
+from vmtune.model.migration.intent import (
+    GOAL_UNITS,
+    MAX_DEADLINE_S,
+    MAX_SILENCE_MS,
+    MAX_SLOWDOWN_PERCENT,
+    Goal,
+    Intent,
+    Means,
+)
+
+_NEAR = 1.1
+"""A forecast that exceeds the deadline by less than this share does not say that it is missed;
+what is offered instead has as much to spare."""
+_RESCUE_MS = 1000.0
+"""What a switch to post-copy, or a pause, takes besides sending."""
+_ROUNDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a judgement rests on.
+
+    :param compressed: pages are compressed, by a share that is not known.
+    """
+
+    probe: DirtyProbe
+    throughput: Throughput
+    compressed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether an intent can be kept.
+
+    :param kept: None where the forecast is too near to the bound to say.
+    :param needs: the means without which it would not be; None where pre-copy alone does.
+    :param total_ms: how long it is expected to take; None where it would not end.
+    :param silence_ms: how long the guest is expected to stand still; likewise.
+    :param reason: in a sentence, with the figures.
+    """
+
+    kept: bool | None
+    needs: Means | None
+    total_ms: float | None
+    silence_ms: float | None
+    reason: str
+
+
+def judge(intent: Intent, basis: Basis) -> Judgement:
+    """By the highest downtime limit and throttle that *intent* allows; then by post-copy; then by a
+    pause, where they may be used."""
+    course = _course(intent, basis)
+    deadline_ms = _deadline_ms(intent)
+    if course.ends and course.left_ms <= deadline_ms * _NEAR:
+        sure = course.left_ms <= deadline_ms
+        needs = Means.THROTTLE if _throttle_needed(intent, basis) else None
+        took, still = _time(course.left_ms), _time(course.silence_ms)
+        said = f"expected to end after {took}, with {still} of silence"
+        return Judgement(sure or None, needs, course.left_ms, course.silence_ms, said)
+    sending_ms = _sending_ms(basis) + _RESCUE_MS
+    for means in (Means.POSTCOPY, Means.PAUSE):
+        paused = means is Means.PAUSE
+        if not intent.allows(means) or sending_ms > deadline_ms:
+            continue
+        if paused and intent.max_silence_ms is not None:
+            continue  # only once the silence is relaxed
+        said = f"{means} ends it within some {_time(sending_ms)}; pre-copy alone {_why(course)}"
+        return Judgement(True, means, sending_ms, sending_ms if paused else None, said)
+    said = f"by all that may be used it {_why(course)}"
+    return Judgement(False, None, course.left_ms if course.ends else None, None, said)
+
+
+def nearest(intent: Intent, basis: Basis) -> tuple[Intent, ...]:
+    """Intents that differ from *intent* in one goal or one means and can be kept, the nearest
+    first; empty where none of that kind can."""
+    offers = sorted(_offers(intent, basis), key=lambda offer: offer[0])
+    return tuple(offer for _, offer in offers if judge(offer, basis).kept)
+
+
+def difference(intent: Intent, other: Intent) -> str:
+    """In what *other* differs: ``deadline_s of 95 s``, ``post-copy allowed``."""
+    for goal in Goal:
+        bound = other.goal(goal)
+        if bound != intent.goal(goal) and bound is not None:
+            return f"{goal} of {units.render(bound, GOAL_UNITS[goal])}"
+    added = [means for means in other.may if means not in intent.may]
+    return f"may {', '.join(added)}"
+
+
+def _offers(intent: Intent, basis: Basis) -> Iterator[tuple[float, Intent]]:
+    """Each with how far it is: the factor by which its goal is weaker."""
+
+    def kept(other: Intent) -> bool:
+        return judge(other, basis).kept is True
+
+    for goal, loosest in _LOOSEST.items():
+        most, bound = loosest, intent.goal(goal)
+        if bound is None:
+            continue
+        loosened = _with_throttle(intent) if goal is Goal.SLOWDOWN else intent
+
+        def suffices(value: int, goal: Goal = goal, loosened: Intent = loosened) -> bool:
+            return kept(loosened.having(goal, value))
+
+        if goal is Goal.SILENCE and intent.deadline_s is not None:
+            most = min(most, intent.deadline_s * 1000 - 1)
+        found = _least(bound, most, suffices)
+        if found is None:
+            continue
+        if goal is Goal.SLOWDOWN:
+            yield (100 - bound) / (100 - found), loosened.having(goal, found)
+        else:
+            roomy = min(most, math.ceil(found * _NEAR))
+            yield roomy / bound, loosened.having(goal, roomy)
+    for means in (Means.THROTTLE, Means.POSTCOPY):
+        if means is Means.THROTTLE and intent.max_slowdown_percent is not None:
+            continue
+        more = _allowing(intent, means)
+        if not intent.allows(means) and kept(more):
+            yield math.inf, more
+
+
+_LOOSEST = {
+    Goal.SILENCE: MAX_SILENCE_MS,
+    Goal.DEADLINE: MAX_DEADLINE_S,
+    Goal.SLOWDOWN: MAX_SLOWDOWN_PERCENT,
+}
+
+
+def _least(bound: int, most: int, suffices: Callable[[int], bool]) -> int | None:
+    """The least above *bound* that suffices, about; None where not even *most* does."""
+    low, high = bound, most
+    if high <= low or not suffices(high):
+        return None
+    for _ in range(_ROUNDS):
+        middle = round((max(low, 1) * high) ** 0.5)
+        if middle in (low, high):
+            break
+        if suffices(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _with_throttle(intent: Intent) -> Intent:
+    return _allowing(intent, Means.THROTTLE)
+
+
+def _allowing(intent: Intent, more: Means) -> Intent:
+    may = tuple(means for means in Means if means in intent.may or means is more)
+    return replace(intent, may=may)
+
+
+def _course(intent: Intent, basis: Basis) -> Course:
+    limits = Conditions(1.0, highest_limit_ms(intent))
+    share = LIKELY_COMPRESSED if basis.compressed else 1.0
+    throttle = intent.most_throttle_percent
+    return likely_course(basis.probe, basis.throughput, limits, share, throttle)
+
+
+def _throttle_needed(intent: Intent, basis: Basis) -> bool:
+    if not intent.most_throttle_percent:
+        return False
+    without = replace(intent, may=tuple(m for m in intent.may if m is not Means.THROTTLE))
+    course = _course(without, basis)
+    return not course.ends or course.left_ms > _deadline_ms(intent)
+
+
+def _deadline_ms(intent: Intent) -> float:
+    return math.inf if intent.deadline_s is None else intent.deadline_s * 1000.0
+
+
+def _sending_ms(basis: Basis) -> float:
+    """How long all of the guest's memory takes."""
+    share = LIKELY_COMPRESSED if basis.compressed else 1.0
+    pace = basis.throughput.bytes_per_s.likely
+    return used_bytes(basis.probe).likely * share / pace * 1000
+
+
+def _why(course: Course) -> str:
+    return f"takes about {_time(course.left_ms)}" if course.ends else "would not end"
+
+
+def _time(ms: float) -> str:
+    return f"{ms / 1000:.3g} s" if ms >= 1000 else f"{ms:.0f} ms"
