@@ -47,6 +47,32 @@ def vm(name: str = "db1", uuid: str = VM, host: str = "rack1") -> dict[str, Any]
     }
 
 
+def host(name: str = "rack1", **changes: Any) -> dict[str, Any]:
+    """A host that answers."""
+    return {
+        "name": name,
+        "uri": f"qemu+ssh://root@{name}/system",
+        "peer_uri": "",
+        "migration_address": "",
+        **dict.fromkeys(("migrate_uri", "listen_address", "disks_uri"), ""),
+        "created_at": AT,
+        "owner": "",
+        "maintenance_since": None,
+        "state": "up",
+        "unreachable": None,
+        "answered_at": AT,
+        "qemu_version": "10.0.2",
+        "libvirt_version": "11.3.0",
+        "kernel": "6.12",
+        "cpus": 64,
+        "memory_bytes": 1 << 38,
+        "memory_available_bytes": 1 << 37,
+        "vm_count": 12,
+        "finding_count": 0,
+        **changes,
+    }
+
+
 def profile(revision: int = 3, **changes: Any) -> dict[str, Any]:
     values = {"multifd": True, "multifd_channels": 4, **changes}
     texts = {

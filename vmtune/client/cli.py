@@ -16,7 +16,7 @@ import click
 from vmtune import __version__
 from vmtune.client.error_output import internal_error, print_error, usage_error
 from vmtune.client.lazy import LazyGroup
-from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common
+from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, wants_json
 from vmtune.errors import VmtuneError
 
 _MADE_BETWEEN_COLLECTIONS = 50_000
@@ -117,7 +117,8 @@ def root() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Errors are printed on stderr."""
-    session = Session(json="--json" in arguments, debug="--debug" in arguments)
+    output = "json" if wants_json(arguments) else "table"
+    session = Session(output=output, debug="--debug" in arguments)
     try:
         result = root.main(list(arguments), "vmtune", standalone_mode=False, obj=session)
         return result if isinstance(result, int) else CLEAN

@@ -6,17 +6,11 @@ import re
 from itertools import islice
 
 from vmtune.client.connection.http import Client
+from vmtune.client.ids import is_whole
 from vmtune.errors import InvalidInput, NotFound
 
-SHORT = 8
-_WHOLE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _BEGINNING = re.compile(r"[0-9a-f][0-9a-f-]{3,35}", re.IGNORECASE)
 _NEWEST = 5000
-
-
-def short(id: str) -> str:
-    """Enough of an id to distinguish a run from all others that one is likely to have."""
-    return id[:SHORT]
 
 
 def resolve(client: Client, text: str) -> str:
@@ -25,7 +19,7 @@ def resolve(client: Client, text: str) -> str:
     :raise InvalidInput: *text* is no beginning of an id, or of several.
     :raise NotFound: none of the newest 5000 runs has such an id.
     """
-    if _WHOLE.fullmatch(text):
+    if is_whole(text):
         return text.lower()
     if not _BEGINNING.fullmatch(text):
         raise InvalidInput(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,9 @@ from click.core import ParameterSource
 
 from vmtune.client.connection.credentials import find_token
 from vmtune.client.connection.http import Client, Document, Url
+from vmtune.client.views import sorting
+from vmtune.client.views.formats import FORMATS
+from vmtune.client.views.output import Column, table
 from vmtune.config.settings import Settings
 
 _F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options
@@ -23,12 +26,17 @@ CLEAN, ERROR, DIFFERENCES, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: success; an error; differences; stopped by Ctrl-C."""
 
 
+_TABLE = "table"
+
+
 @dataclass
 class Session:
     """The common options of this invocation.
 
     :param socket: where the service listens; None for the settings' path.
-    :param json: print the service's JSON instead of tables.
+    :param output: how to print: ``table``, or one of ``json``, ``yaml``, ``csv`` and ``name``.
+    :param wide: show every column and whole ids, also beyond the terminal's width.
+    :param sort: columns or fields that lists are sorted by; empty for the service's order.
     :param url: the service's, instead of its socket.
     :param token_file: holds the token for the URL.
     :param reason: why the command changes something, for the audit log.
@@ -36,7 +44,9 @@ class Session:
     """
 
     socket: Path | None = None
-    json: bool = False
+    output: str = _TABLE
+    wide: bool = False
+    sort: str = ""
     quiet: bool = False
     debug: bool = False
     url: str = ""
@@ -67,20 +77,54 @@ class Session:
         return self.socket or Settings.load(None, os.environ).socket_path
 
     @property
+    def json(self) -> bool:
+        """Whether to print JSON, errors too."""
+        return self.output == "json"
+
+    @property
+    def for_programs(self) -> bool:
+        """Whether a program reads what is printed."""
+        return self.output != _TABLE
+
+    @property
     def shows_progress(self) -> bool:
         """Whether to print progress and notes, which are for people only."""
-        return not (self.json or self.quiet)
+        return not (self.for_programs or self.quiet)
 
-    def show(self, document: Document, table: Callable[[], Iterable[str]]) -> None:
-        """Print *document* as JSON, or else the lines of *table*."""
-        if self.json:
-            click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    def show(self, document: Document, lines: Callable[[], Iterable[str]]) -> None:
+        """Print *document* in the format that was asked for, or else *lines* for people."""
+        if self.for_programs:
+            for line in FORMATS[self.output](document):
+                click.echo(line)
         elif not self.quiet:
-            for line in table():
+            for line in lines():
                 click.echo(line)
 
+    def show_list(
+        self,
+        document: Document,
+        columns: Sequence[Column],
+        cells: Callable[[Document], Sequence[str]],
+        empty: str,
+        below: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """Print the ``items`` of *document*, a row for each, in the order of ``--sort``.
+
+        :param cells: an item's text for each column.
+        :param empty: what people read where there are no items.
+        :param below: lines below the table.
+        :raise InvalidInput: ``--sort`` names no column.
+        """
+        rows = sorting.by(document["items"], columns, self.sort)
+
+        def lines() -> Iterable[str]:
+            yield from table(columns, [cells(row) for row in rows], empty)
+            yield from below()
+
+        self.show({**document, "items": rows}, lines)
+
     def report(self, document: Document, sentence: str) -> None:
-        """Print *document* as JSON, or else one *sentence*."""
+        """Print *document* in the format that was asked for, or else one *sentence*."""
         self.show(document, lambda: [sentence])
 
 
@@ -97,13 +141,33 @@ def _remember(ctx: click.Context, option: click.Parameter, value: object) -> Non
         setattr(session, option.name, value)
 
 
+def _json(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+    """``--json`` is ``-o json``."""
+    if value:
+        ctx.ensure_object(Session).output = "json"
+
+
 _KEEP: dict[str, Any] = {"expose_value": False, "callback": _remember}  # any: click's keywords
 _OPTIONS = (
     click.option(
+        "-o",
+        "--output",
+        type=click.Choice((_TABLE, *FORMATS)),
+        **_KEEP,
+        help="Format: table, json, yaml, csv, or the names alone.",
+    ),
+    click.option(
         "--json",
         is_flag=True,
+        expose_value=False,
+        callback=_json,
+        help="The same as -o json. Errors are JSON too, on stderr.",
+    ),
+    click.option(
+        "--wide",
+        is_flag=True,
         **_KEEP,
-        help="Print JSON from the service, and errors as JSON on stderr.",
+        help="Show all columns and whole ids, also if they do not fit the terminal.",
     ),
     click.option("-q", "--quiet", is_flag=True, **_KEEP, help="Print errors only."),
     click.option(
@@ -129,6 +193,28 @@ _OPTIONS = (
     click.option("--reason", **_KEEP, help="Reason of the change, for the audit log."),
     click.option("--debug", is_flag=True, **_KEEP, help="Show the traceback of an error."),
 )
+
+
+_sort = click.option(
+    "--sort",
+    metavar="COLUMN[,...]",
+    **_KEEP,
+    help="Sort by columns or fields, such as host,-begun; a minus sorts downwards.",
+)
+
+
+def listing(command: _F) -> _F:
+    """The options of a command that prints a list by :meth:`Session.show_list`."""
+    return common(_sort(command))
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, told before it is parsed: for errors of its own."""
+    pairs = pairwise(arguments)
+    alone = ("--json", "-ojson", "--output=json")
+    return any(word in alone for word in arguments) or any(
+        option in ("-o", "--output") and format == "json" for option, format in pairs
+    )
 
 
 def common(command: _F) -> _F:

@@ -232,7 +232,7 @@ def test_vms_are_listed_with_how_they_stand_and_as_of_when(
     ran = vmtune("vm", "list", "--tuning", "drifted")
     assert service.only("GET", "/vms").query["tuning_state"] == ["drifted"]
     title, row = ran.out.splitlines()
-    assert title.split()[3:6] == ["TUNING", "AS", "OF"]
+    assert title.split()[3:] == ["TUNING", "UUID", "LABELS", "AS", "OF"]
     assert "drifted" in row
     assert moment("2026-11-21T09:00:00Z") in row
     assert vmtune("vm", "list", "--tuning", "fine").code != 0

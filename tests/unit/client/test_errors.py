@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import api_documents as docs
 from tests.support.stub_service import StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune import __version__
@@ -155,9 +156,8 @@ def test_a_reader_that_goes_away_is_no_error_to_tell_of(service: StubService) ->
     assert "Traceback" not in ran.stderr
 
 
-def test_on_a_terminal_tables_are_drawn_by_rich(service: StubService) -> None:
-    row = {"name": "a", "uri": "qemu:///system", "peer_uri": "", "created_at": "2026-11-21T04:00Z"}
-    service.on("GET", "/hosts", page(row))
+def test_on_a_terminal_titles_are_bold(service: StubService) -> None:
+    service.on("GET", "/hosts", page(docs.host("a", uri="qemu:///system")))
     ours, theirs = pty.openpty()
     ran = subprocess.run(
         [sys.executable, "-m", "vmtune", "host", "list"],

@@ -6,10 +6,12 @@ import re
 import sys
 from collections.abc import Iterator
 
+import click
 import pytest
 
 from tests.support import api_documents as docs
 from vmtune.client.commands.tuning import plan
+from vmtune.client.session import Session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, paint, table
 
@@ -106,3 +108,49 @@ def test_values_with_and_without_their_words() -> None:
     assert render.value("multifd", None) == "-"
     assert render.value("of_a_later_version", 5) == "5"
     assert render.value("multifd", docs.shown(True, "on")) == "on"
+
+
+LIST = (
+    Column("ID", id=True),
+    Column("NAME"),
+    Column("BEGUN", spare=2),
+    Column("STATE"),
+    Column("LABELS", wraps=True, spare=1),
+    Column("PEER", spare=1),
+)
+LIST_ROWS = [
+    ("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10", "database-of-the-shop", "2026-11-25 02:15:20",
+     "running", "tier=db zone=a", ""),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_table_leaves_out_columns_instead_of_breaking_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "64")
+    head, row, note = ESCAPES.sub("", "\n".join(table(LIST, LIST_ROWS, "none"))).splitlines()
+    assert head.split() == ["ID", "NAME", "STATE", "LABELS"]
+    assert row == "5f5b1f5e  database-of-the-shop  running  tier=db zone=a"
+    assert note == "not shown: BEGUN; --wide shows all"  # the empty column is no loss
+    monkeypatch.setenv("COLUMNS", "50")
+    note = ESCAPES.sub("", list(table(LIST, LIST_ROWS, "none"))[-1])
+    assert note == "not shown: BEGUN, LABELS; --wide shows all"
+
+
+@pytest.mark.usefixtures("terminal")
+def test_wide_shows_everything_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    with click.Context(click.Command("list"), obj=Session(wide=True)):
+        head, row = ESCAPES.sub("", "\n".join(table(LIST, LIST_ROWS, "none"))).splitlines()
+    assert head.split() == ["ID", "NAME", "BEGUN", "STATE", "LABELS", "PEER"]
+    assert row.split("  ") == list(LIST_ROWS[0][:-1])
+
+
+@pytest.mark.usefixtures("terminal")
+def test_characters_of_double_width_stay_aligned() -> None:
+    rows = [("東京", "x"), ("ab", "y")]
+    _, first, second = ESCAPES.sub(
+        "", "\n".join(table((Column("N"), Column("V")), rows, ""))
+    ).splitlines()
+    assert (first, second) == ("東京  x", "ab    y")

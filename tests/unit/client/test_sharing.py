@@ -11,15 +11,7 @@ from tests.unit.client.conftest import Vmtune
 
 
 def a_host(name: str, owner: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "uri": f"qemu+ssh://root@{name}/system",
-        "peer_uri": "",
-        "migration_address": "",
-        **dict.fromkeys(("migrate_uri", "listen_address", "disks_uri"), ""),
-        "created_at": docs.AT,
-        "owner": owner,
-    }
+    return docs.host(name, uri=f"qemu+ssh://root@{name}/system", owner=owner)
 
 
 def test_who_drives_a_host_is_shown_where_several_share(

@@ -12,7 +12,7 @@ import click
 
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Document
-from vmtune.client.runs import short
+from vmtune.client.ids import short
 from vmtune.client.session import Session, common, pass_session
 from vmtune.client.views.output import Column, table
 from vmtune.errors import InvalidInput, Problem

@@ -94,7 +94,7 @@ def vm_lines(vms: Sequence[Document], planned: bool = False) -> Iterator[str]:
     columns = (
         Column("VM"),
         Column("MEMORY", right=True),
-        Column("PRIORITY", right=True, spare=True),
+        Column("PRIORITY", right=True, spare=1),
         Column("TO"),
         Column("STATE"),
     )

@@ -27,8 +27,8 @@ def lines(document: Document) -> Iterator[str]:
         Column("TIME", right=True),
         Column("GUEST STANDS STILL", right=True),
         Column("SENT", right=True),
-        Column("PASSES", right=True, spare=True),
-        Column("THROTTLE", right=True, spare=True),
+        Column("PASSES", right=True, spare=1),
+        Column("THROTTLE", right=True, spare=1),
     )
     candidates = document["candidates"]
     yield from table(columns, [_cells(each) for each in candidates], "no profile")

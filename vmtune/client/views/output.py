@@ -1,16 +1,22 @@
-"""Tables and lists for people: aligned plain text when piped, rich on a terminal."""
+"""Tables and lists for people: aligned plain text, on a terminal within its width.
 
-# ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
+Nothing is cut off. Where a terminal is too narrow, a table leaves columns out and says which;
+only prose is broken into lines. ``--wide`` shows every column and whole ids.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from unicodedata import combining, east_asian_width
 
 import click
+
+from vmtune.client.ids import distinct
 
 COLORS = {
     "effective": "green",
@@ -34,7 +40,10 @@ COLORS = {
 """The colour of a cell with only one of these words."""
 
 _NARROWEST = 40
-_LEAST_PROSE = 12
+_LEAST_PROSE = 24
+_NARROW_PROSE = 12
+_LEAST = 4
+_GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,78 +52,153 @@ class Column:
 
     :param right: numbers stand at the right.
     :param wraps: prose that may be broken into lines where the terminal is narrow.
-    :param spare: left out if the terminal is too narrow for all columns.
+    :param spare: left out if the terminal is too narrow; those with the highest number first,
+        those with 0 never.
+    :param id: cells are ids: shown as short as they are distinct, whole with ``--wide``.
+    :param field: what ``--sort`` sorts by: the field of the rows' documents, as a path with
+        dots; empty for the title in small letters.
     """
 
     title: str
     right: bool = False
     wraps: bool = False
-    spare: bool = False
+    spare: int = 0
+    id: bool = False
+    field: str = ""
+
+    @property
+    def path(self) -> str:
+        """The field of the rows' documents that the column shows."""
+        return self.field or self.title.lower().replace(" ", "_")
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], empty: str) -> Iterator[str]:
     """The lines of a table; *empty* where there are no rows."""
     if not rows:
         yield empty
-    elif sys.stdout.isatty():
-        yield _rich_table(columns, rows)
-    else:
-        yield from _plain_table(columns, rows)
-
-
-def _plain_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    lines = [tuple(column.title for column in columns), *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    for line in lines:
-        cells = (
-            cell.rjust(width) if column.right else cell.ljust(width)
-            for cell, width, column in zip(line, widths, columns, strict=True)
-        )
-        yield "  ".join(cells).rstrip()
-
-
-def _rich_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
-    """The table as a terminal shows it: within its width, and nothing cut off."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+        return
+    wide = _wide()
+    if not wide:
+        rows = _with_short_ids(columns, rows)
+    if wide or not sys.stdout.isatty():
+        yield from _lines(columns, rows, _natural(columns, rows))
+        return
     width = max(_NARROWEST, shutil.get_terminal_size().columns)
-    whole = _fits(columns, rows, width)
-    if not whole and any(column.spare for column in columns):
-        kept = [index for index, column in enumerate(columns) if not column.spare]
-        fewer = [[row[index] for index in kept] for row in rows]
-        return _rich_table([columns[index] for index in kept], fewer)
-    out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for index, column in enumerate(columns):
-        kept_whole = whole and not column.wraps
-        out.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            overflow="fold",
-            min_width=_natural(index, columns, rows) if kept_whole else None,
-            no_wrap=kept_whole,  # else rich shares the narrowness out, and then cuts off
-        )
-    for row in rows:
-        out.add_row(*(Text(cell, style=COLORS.get(cell, "")) for cell in row))
-    console = Console(width=width, highlight=False)
-    with console.capture() as capture:
-        console.print(out)
-    lines = capture.get().splitlines()
-    return "\n".join(line.rstrip() for line in lines)
+    kept = _kept(columns, rows, width)
+    fewer = [[row[index] for index in kept] for row in rows]
+    shown = [columns[index] for index in kept]
+    yield from _lines(shown, fewer, _widths(shown, fewer, width))
+    left_out = [
+        column.title
+        for index, column in enumerate(columns)
+        if index not in kept and any(row[index] for row in rows)
+    ]
+    if left_out:
+        yield paint(f"not shown: {', '.join(left_out)}; --wide shows all", "bright_black")
 
 
-def _natural(index: int, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
-    return max(len(columns[index].title), *(len(row[index]) for row in rows))
+def _wide() -> bool:
+    """Whether this command was called with ``--wide``."""
+    ctx = click.get_current_context(silent=True)
+    return bool(getattr(ctx.obj, "wide", False)) if ctx else False
 
 
-def _fits(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Whether only the columns of prose have to be broken into lines."""
-    needed = [
-        _LEAST_PROSE if column.wraps else _natural(index, columns, rows)
+def _with_short_ids(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]]
+) -> Sequence[Sequence[str]]:
+    by_column = [
+        distinct([row[index] for row in rows]) if column.id else [row[index] for row in rows]
         for index, column in enumerate(columns)
     ]
-    return sum(needed) + 2 * (len(needed) - 1) <= width
+    return list(zip(*by_column, strict=True))
+
+
+def _cells(text: str) -> int:
+    """How many cells of a terminal *text* takes."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _natural(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+    """The width of each column with nothing broken."""
+    return [
+        max(_cells(column.title), *(_cells(row[index]) for row in rows))
+        for index, column in enumerate(columns)
+    ]
+
+
+def _least(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+    """The least width of each column: prose may be broken."""
+    natural = _natural(columns, rows)
+    return [
+        min(width, max(_LEAST_PROSE, _cells(column.title))) if column.wraps else width
+        for width, column in zip(natural, columns, strict=True)
+    ]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _kept(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Which columns are shown: spare ones without any text go, and others until all fit."""
+    least = _least(columns, rows)
+    kept = [
+        index
+        for index, column in enumerate(columns)
+        if not column.spare or any(row[index] for row in rows)
+    ]
+    while _total([least[index] for index in kept]) > width:
+        spare = max(kept, key=lambda index: (columns[index].spare, index))
+        if not columns[spare].spare:
+            break
+        kept.remove(spare)
+    return kept
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The width of each column so that all fit: prose shares what the others leave."""
+    natural, widths = _natural(columns, rows), _least(columns, rows)
+    while _total(widths) < width and widths != natural:
+        index = min(
+            (index for index in range(len(widths)) if widths[index] < natural[index]),
+            key=lambda index: widths[index] / natural[index],
+        )
+        widths[index] += 1
+    prose = [index for index, column in enumerate(columns) if column.wraps]
+    for shrunk, least in ((prose, _NARROW_PROSE), (range(len(widths)), _LEAST)):
+        while _total(widths) > width:
+            widest = max(shrunk, key=lambda index: widths[index], default=None)
+            if widest is None or widths[widest] <= least:
+                break
+            widths[widest] -= 1
+    return widths
+
+
+def _lines(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], widths: Sequence[int]
+) -> Iterator[str]:
+    titles = [column.title for column in columns]
+    for number, row in enumerate([titles, *rows]):
+        broken = [_broken(cell, width) for cell, width in zip(row, widths, strict=True)]
+        for line in range(max(map(len, broken))):
+            parts = []
+            for cell, pieces, column, width in zip(row, broken, columns, widths, strict=True):
+                piece = pieces[line] if line < len(pieces) else ""
+                blank = " " * (width - _cells(piece))
+                said = _bold(piece) if number == 0 else paint(piece, COLORS.get(cell, ""))
+                parts.append(blank + said if column.right else said + blank)
+            yield "  ".join(parts).rstrip()
+
+
+def _broken(cell: str, width: int) -> list[str]:
+    """*cell* in lines of at most *width*."""
+    return [cell] if _cells(cell) <= width else textwrap.wrap(cell, width) or [""]
+
+
+def _bold(title: str) -> str:
+    return click.style(title, bold=True) if title and _styled() else title
 
 
 def fields(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -128,5 +212,8 @@ def fields(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
 def paint(word: str, color: str = "") -> str:
     """*word* in *color*, or its own of :data:`COLORS`; plain when piped or with NO_COLOR."""
     color = color or COLORS.get(word, "")
-    wanted = color and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return click.style(word, fg=color) if wanted else word
+    return click.style(word, fg=color) if color and _styled() else word
+
+
+def _styled() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

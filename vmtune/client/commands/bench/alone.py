@@ -232,7 +232,7 @@ def _show_results(session: Session, asked: Wanted, record: Document) -> int:
     runs = [run for run in found if run["counts"] and run["slot"]["block"]][::-1]
     runs.sort(key=lambda run: run["scenario"])  # and within it in the order of the arms' runs
     whole: dict[str, Json] = {"items": runs, "skipped": [], "campaign": record}
-    if session.json:
+    if session.for_programs:
         session.show(whole, list)
     elif runs:
         session.show(whole, lambda: measured(asked.kind, runs))

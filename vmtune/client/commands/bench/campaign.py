@@ -17,10 +17,9 @@ from vmtune.client.commands.bench.compare import lines as compared
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
-from vmtune.client.runs import short
-from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pass_session
+from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, listing, pass_session
 from vmtune.client.views import render
-from vmtune.client.views.output import Column, fields, table
+from vmtune.client.views.output import Column, fields
 from vmtune.client.views.progress import Progression, viewer
 from vmtune.client.watch import CAMPAIGN, watch_to_end
 from vmtune.errors import InvalidInput, NotFound
@@ -150,7 +149,7 @@ def _watch(session: Session, id: str) -> int:
             err=True,
         )
         return INTERRUPTED
-    if session.json:
+    if session.for_programs:
         session.show(record, list)
     elif record["done"]:
         document = session.client.get("/comparisons", {"campaign": id})
@@ -244,7 +243,7 @@ def duration(seconds: float | None) -> str:
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
     help="Show only the newest; 0 for all.",
 )  # fmt: skip
-@common
+@listing
 @pass_session
 def list_campaigns(
     session: Session, name: str | None, states: tuple[str, ...], newest: int
@@ -253,17 +252,18 @@ def list_campaigns(
     found = session.client.items("/campaigns", {"name": name, "state": list(states)})
     rows = list(islice(found, newest or None))
     columns = (
-        Column("CAMPAIGN"),
+        Column("CAMPAIGN", id=True, field="id"),
         Column("NAME"),
         Column("STATE"),
         Column("DONE", right=True),
-        Column("LEFT", right=True),
-        Column("ARMS", wraps=True),
-        Column("CREATED", spare=True),
+        Column("LEFT", right=True, field="remaining_s"),
+        Column("ARMS", wraps=True, spare=1),
+        Column("CREATED", field="created_at", spare=2),
     )
-    cells = [
-        (
-            short(row["id"]),
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
+            row["id"],
             row["name"],
             row["state"],
             f"{row['done']} of {row['total']}",
@@ -271,9 +271,8 @@ def list_campaigns(
             ", ".join(row["arms"]),
             render.moment(row["created_at"]),
         )
-        for row in rows
-    ]
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no campaigns"))
+
+    session.show_list({"items": rows, "next": None}, columns, cells, "no campaigns")
 
 
 @click.command()

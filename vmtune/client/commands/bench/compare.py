@@ -115,7 +115,7 @@ def compare(
         text = session.client.download("/comparisons/report", {**query, "format": "markdown"})
         click.echo(text.decode(), nl=False)
         return
-    if wrote and not session.json:
+    if wrote and not session.for_programs:
         return
     document = session.client.get("/comparisons", query)
     session.show(document, lambda: lines(document))

@@ -12,7 +12,7 @@ import click
 
 from vmtune.client.complete import profiles, scenarios
 from vmtune.client.connection.http import Document
-from vmtune.client.runs import short
+from vmtune.client.ids import short
 from vmtune.client.session import Session, common, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, table

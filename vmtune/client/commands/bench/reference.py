@@ -10,7 +10,7 @@ import click
 
 from vmtune.client.complete import references
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views.output import Column, fields, paint, table
 
 _PAIR = 2
@@ -23,7 +23,7 @@ def reference() -> None:
 
 
 @reference.command("list")
-@common
+@listing
 @pass_session
 def list_references(session: Session) -> None:
     """List the sources of published tables."""
@@ -31,21 +31,21 @@ def list_references(session: Session) -> None:
     columns = (
         Column("ID"),
         Column("TITLE", wraps=True),
-        Column("PUBLISHED"),
-        Column("TABLES", right=True),
-        Column("FIGURES", right=True),
+        Column("PUBLISHED", field="source.date", spare=1),
+        Column("TABLES", right=True, spare=2),
+        Column("FIGURES", right=True, field="tables", spare=3),
     )
-    cells = [
-        (
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["id"],
             row["title"],
             ", ".join(part for part in (row["source"]["place"], row["source"]["date"]) if part),
             str(len(row["tables"])),
             str(sum(each["rows"] for each in row["tables"])),
         )
-        for row in rows
-    ]
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no references"))
+
+    session.show_list({"items": rows, "next": None}, columns, cells, "no references")
 
 
 @reference.command()

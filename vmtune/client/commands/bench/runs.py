@@ -11,8 +11,8 @@ import click
 
 from vmtune.client.complete import profiles, scenarios
 from vmtune.client.connection.http import Document
-from vmtune.client.runs import resolve, short
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.runs import resolve
+from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
 
@@ -39,7 +39,7 @@ _SHOWN = {
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
     help="Show only the newest; 0 for all.",
 )  # fmt: skip
-@common
+@listing
 @pass_session
 def runs(
     session: Session,
@@ -61,24 +61,21 @@ def runs(
         "campaign": campaign,
     }
     rows = list(islice(session.client.items("/runs", query), newest or None))
-    session.show({"items": rows, "next": None}, lambda: _table(rows))
-
-
-def _table(rows: list[Document]) -> Iterator[str]:
     kinds = {row["kind"] for row in rows} or {"migration"}
     shown = {n: t for kind, metrics in _SHOWN.items() if kind in kinds for n, t in metrics.items()}
     columns = (
-        Column("RUN"),
+        Column("RUN", id=True, field="id"),
         Column("SCENARIO"),
-        Column("PROFILE"),
+        Column("PROFILE", spare=1),
         Column("STATE"),
-        *(Column(title, right=True) for title in shown.values()),
-        Column("BEGUN", spare=True),
-        Column("ENVIRONMENT", spare=True),
+        *(Column(title, right=True, field=f"metrics.{name}") for name, title in shown.items()),
+        Column("BEGUN", field="created_at", spare=2),
+        Column("ENVIRONMENT", field="fingerprint", spare=3),
     )
-    cells = [
-        (
-            short(row["id"]),
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
+            row["id"],
             row["scenario"],
             render.profile(row),
             row["state"],
@@ -86,9 +83,8 @@ def _table(rows: list[Document]) -> Iterator[str]:
             render.moment(row["created_at"]),
             row["fingerprint"] or "",
         )
-        for row in rows
-    ]
-    yield from table(columns, cells, "no runs")
+
+    session.show_list({"items": rows, "next": None}, columns, cells, "no runs")
 
 
 @click.command()

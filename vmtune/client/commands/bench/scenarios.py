@@ -9,7 +9,7 @@ import click
 from vmtune.client.complete import metric_names, qemus
 from vmtune.client.complete import scenarios as complete_scenarios
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views.output import Column, fields, table
 
 
@@ -70,7 +70,7 @@ def _lines(rows: Sequence[Document]) -> Iterator[str]:
 
 @click.command()
 @click.argument("name", required=False, shell_complete=metric_names)
-@common
+@listing
 @pass_session
 def metrics(session: Session, name: str | None) -> None:
     """List the metrics of a run and their meaning."""
@@ -79,7 +79,7 @@ def metrics(session: Session, name: str | None) -> None:
         session.show(row, lambda: _metric(row))
         return
     rows = list(session.client.items("/run-metrics"))
-    session.show({"items": rows, "next": None}, lambda: _metric_table(rows))
+    session.show_list({"items": rows, "next": None}, _METRIC_COLUMNS, _metric_cells, "no metrics")
 
 
 def _metric(row: Document) -> Iterator[str]:
@@ -96,22 +96,20 @@ def _metric(row: Document) -> Iterator[str]:
     yield row["description"]
 
 
-def _metric_table(rows: Sequence[Document]) -> Iterator[str]:
-    columns = (
-        Column("METRIC"),
-        Column("TITLE"),
-        Column("UNIT"),
-        Column("BETTER"),
-        Column("MEASURES", wraps=True, spare=True),
+_METRIC_COLUMNS = (
+    Column("METRIC", field="name"),
+    Column("TITLE"),
+    Column("UNIT"),
+    Column("BETTER"),
+    Column("MEASURES", wraps=True, field="description", spare=1),
+)
+
+
+def _metric_cells(row: Document) -> tuple[str, ...]:
+    return (
+        row["name"],
+        row["title"],
+        row["unit"].replace("_per_", "/"),
+        "" if row["better"] == "none" else row["better"],
+        row["description"],
     )
-    cells = [
-        (
-            row["name"],
-            row["title"],
-            row["unit"].replace("_per_", "/"),
-            "" if row["better"] == "none" else row["better"],
-            row["description"],
-        )
-        for row in rows
-    ]
-    yield from table(columns, cells, "no metrics")

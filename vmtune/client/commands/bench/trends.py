@@ -3,17 +3,14 @@ people make of it, and the campaigns that feed it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 
 from vmtune.client.commands.bench.campaign import read_plan
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
-from vmtune.client.runs import short
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views import render
-from vmtune.client.views.output import Column, fields, table
+from vmtune.client.views.output import Column, fields
 from vmtune.errors import InvalidInput, NotFound
 
 TRIAGES = ("open", "known", "accepted", "to-fix")
@@ -28,7 +25,7 @@ _SCHEDULE_COMMANDS = {
 @click.command()
 @click.option("--all", "every", is_flag=True, help="Also those that were triaged.")
 @click.option("--look", is_flag=True, help="Look for new ones first, not only every 15 minutes.")
-@common
+@listing
 @pass_session
 def changes(session: Session, every: bool, look: bool) -> None:
     """List changes of metrics over time, the latest first.
@@ -39,23 +36,20 @@ def changes(session: Session, every: bool, look: bool) -> None:
         session.client.post("/changes/look", {})
     triages: list[str] = [] if every else ["open"]
     document = session.client.get("/changes", {"triage": triages, "limit": 500})
-    session.show(document, lambda: _lines(document))
-
-
-def _lines(document: Document) -> Iterator[str]:
     columns = (
-        Column("CHANGE"),
-        Column("SINCE"),
+        Column("CHANGE", id=True, field="id"),
+        Column("SINCE", spare=3),
         Column("SCENARIO"),
         Column("METRIC"),
-        Column("KIND", spare=True),
-        Column("WHAT", wraps=True),
+        Column("KIND", spare=4),
+        Column("WHAT", wraps=True, field="text", spare=1),
         Column("TRIAGE"),
-        Column("NOTE", wraps=True, spare=True),
+        Column("NOTE", wraps=True, spare=2),
     )
-    rows = [
-        (
-            short(row["id"]),
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
+            row["id"],
             render.moment(row["since"]),
             row["scenario"],
             row["metric"],
@@ -64,9 +58,8 @@ def _lines(document: Document) -> Iterator[str]:
             row["triage"].replace("_", " "),
             row["note"],
         )
-        for row in document["items"]
-    ]
-    yield from table(columns, rows, "no changes")
+
+    session.show_list(document, columns, cells, "no changes")
 
 
 @click.command()
@@ -142,31 +135,31 @@ def add(session: Session, file: str, every: str | None) -> None:
 
 
 @click.command("list")
-@common
+@listing
 @pass_session
 def list_schedules(session: Session) -> None:
     """List the scheduled campaigns."""
     document = session.client.get("/schedules")
     columns = (
-        Column("SCHEDULE"),
+        Column("SCHEDULE", field="name"),
         Column("EVERY"),
-        Column("NEXT"),
-        Column("LAST"),
-        Column("HOST", spare=True),
-        Column("WAITS", wraps=True),
+        Column("NEXT", field="next_at"),
+        Column("LAST", id=True),
+        Column("HOST", spare=2),
+        Column("WAITS", wraps=True, spare=1),
     )
-    rows = [
-        (
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["name"],
             row["every"],
             render.moment(row["next_at"]),
-            short(row["last"]) if row["last"] else "",
+            row["last"] or "",
             row["host"],
             row["waits"],
         )
-        for row in document["items"]
-    ]
-    session.show(document, lambda: table(columns, rows, "no schedules"))
+
+    session.show_list(document, columns, cells, "no schedules")
 
 
 @click.command()

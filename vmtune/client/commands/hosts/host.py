@@ -10,13 +10,11 @@ from vmtune.client.commands.hosts.pools import host_limits, host_pools
 from vmtune.client.complete import hosts
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
-from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
+from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, listing, pass_session
 from vmtune.client.views.diagnosis import finding_lines
 from vmtune.client.views.host_check import check_lines
-from vmtune.client.views.output import Column, fields, table
+from vmtune.client.views.output import Column, fields
 from vmtune.client.views.render import moment, problems, size
-
-_COLUMNS = 4  # of the list, if one service manages every host
 
 _MIGRATE_URI = "What migrations to it connect to: tcp://ADDRESS, with a port if it is fixed."
 _LISTEN_ADDRESS = "Address on which it takes migrations."
@@ -102,30 +100,39 @@ def change(
 
 
 @host.command("list")
-@common
+@listing
 @pass_session
 def list_(session: Session) -> None:
     """List the hosts."""
     rows = list(session.client.items("/hosts"))
+    owned = any(row.get("owner") for row in rows)
     columns = (
         Column("NAME"),
-        Column("URI"),
-        Column("PEER URI"),
-        *((Column("MANAGED BY"),) if any(row.get("owner") for row in rows) else ()),
-        Column("ADDED"),
+        Column("STATE"),
+        Column("VMS", right=True, field="vm_count", spare=2),
+        Column("MEMORY", right=True, field="memory_bytes", spare=3),
+        Column("QEMU", field="qemu_version", spare=4),
+        Column("URI", spare=1),
+        Column("PEER URI", spare=6),
+        *((Column("MANAGED BY", field="owner", spare=5),) if owned else ()),
+        Column("ADDED", field="created_at", spare=7),
     )
-    cells = [
-        (
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["name"],
+            row["state"] + (", maintenance" if row["maintenance_since"] else ""),
+            str(row["vm_count"]),
+            size(row["memory_bytes"]),
+            row["qemu_version"] or "-",
             row["uri"],
             row["peer_uri"],
-            *((row["owner"],) if len(columns) > _COLUMNS else ()),
+            *((row["owner"],) if owned else ()),
             moment(row["created_at"]),
         )
-        for row in rows
-    ]
+
     empty = "no hosts; add one with `vmtune host add NAME URI`"
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+    session.show_list({"items": rows, "next": None}, columns, cells, empty)
 
 
 @host.command()

@@ -10,7 +10,7 @@ from vmtune.client.commands.hosts.pools import pairs, vm_pools
 from vmtune.client.commands.tuning.drift import vm_drift
 from vmtune.client.complete import hosts
 from vmtune.client.connection.http import Document
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
 from vmtune.client.vms import resolve
@@ -33,7 +33,7 @@ vm.add_command(vm_drift, "drift")
 @click.option("--host", shell_complete=hosts, help="Only VMs of one host.")
 @click.option("--label", metavar="KEY=VALUE", multiple=True, help="Only VMs with this label.")
 @click.option("--tuning", type=click.Choice(list(_TUNING)), help="Only VMs in this tuning state.")
-@common
+@listing
 @pass_session
 def list_(session: Session, host: str | None, label: tuple[str, ...], tuning: str | None) -> None:
     """List the VMs of all hosts and their current state.
@@ -49,29 +49,25 @@ def list_(session: Session, host: str | None, label: tuple[str, ...], tuning: st
         Column("NAME"),
         Column("HOST"),
         Column("STATE"),
-        Column("TUNING"),
-        Column("AS OF", spare=True),
-        Column("UUID"),
-        Column("LABELS", wraps=True),
+        Column("TUNING", field="tuning_state"),
+        Column("UUID", id=True),
+        Column("LABELS", wraps=True, spare=1),
+        Column("AS OF", spare=2, field="tuning.as_of"),
     )
-    cells = [
-        (
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["name"],
             row["host"],
             row["state"],
             row["tuning_state"],
-            render.moment(row["tuning"]["as_of"]) if row["tuning"] else "",
             row["uuid"],
             _labels(row["labels"]),
+            render.moment(row["tuning"]["as_of"]) if row["tuning"] else "",
         )
-        for row in rows
-    ]
 
-    def lines() -> Iterator[str]:
-        yield from table(columns, cells, "no VMs")
-        yield from render.problems(silent)
-
-    session.show({"items": rows, "next": None, "problems": silent}, lines)
+    document = {"items": rows, "next": None, "problems": silent}
+    session.show_list(document, columns, cells, "no VMs", lambda: render.problems(silent))
 
 
 def _labels(labels: Document) -> str:
@@ -192,7 +188,14 @@ def history(session: Session, vm: str) -> None:
         )
         for row in migrations
     ]
-    columns = tuple(Column(title) for title in ("BEGUN", "WHAT", "ID", "PROFILE", "STATE", "WHERE"))
+    columns = (
+        Column("BEGUN"),
+        Column("WHAT"),
+        Column("ID", id=True),
+        Column("PROFILE", spare=1),
+        Column("STATE"),
+        Column("WHERE", spare=2),
+    )
     newest_first = sorted(rows, reverse=True)
     cells = [(render.moment(begun), *rest) for begun, *rest in newest_first]
     session.show(document, lambda: table(columns, cells, "no applications or migrations"))

@@ -8,13 +8,12 @@ import click
 
 from vmtune.client.commands.migration.evacuate import watch_evacuation
 from vmtune.client.connection.http import Document
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.evacuations import lines, path_of, vms_of
-from vmtune.client.views.output import Column, table
+from vmtune.client.views.output import Column
 from vmtune.errors import InvalidInput, NotFound
 
-_SHORT = 8
 _LOOKED_AT = 1000
 
 
@@ -31,7 +30,7 @@ def evacuation() -> None:
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
     help="Show only the newest; 0 for all.",
 )  # fmt: skip
-@common
+@listing
 @pass_session
 def list_evacuations(
     session: Session, host: str | None, states: tuple[str, ...], newest: int
@@ -40,25 +39,25 @@ def list_evacuations(
     path = path_of(host) if host else "/evacuations"
     rows = list(islice(session.client.items(path, {"state": list(states)}), newest or None))
     columns = (
-        Column("EVACUATION"),
+        Column("EVACUATION", id=True, field="id"),
         Column("HOST"),
         Column("STATE"),
         Column("MOVED", right=True),
         Column("LEFT", right=True),
-        Column("CREATED", spare=True),
+        Column("CREATED", field="created_at", spare=1),
     )
-    cells = [
-        (
-            str(row["id"])[:_SHORT],
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
+            str(row["id"]),
             row["host"],
             row["state"],
             f"{row['moved']} of {row['total']}",
             str(row["left"]),
             render.moment(row["created_at"]),
         )
-        for row in rows
-    ]
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no evacuations"))
+
+    session.show_list({"items": rows, "next": None}, columns, cells, "no evacuations")
 
 
 @evacuation.command()

@@ -11,7 +11,7 @@ import click
 from vmtune.client.commands.migration.migrate import lines, started_by
 from vmtune.client.complete import assignments
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.values import parse_assignments
 from vmtune.client.views import render
 from vmtune.client.views.controllers import record_lines
@@ -28,26 +28,25 @@ def migration() -> None:
 @migration.command("list")
 @click.option("--vm", help="Only migrations of one VM.")
 @click.option("--state", help="Only in this state, such as active or failed.")
-@common
+@listing
 @pass_session
 def list_(session: Session, vm: str | None, state: str | None) -> None:
     """List the migrations, newest first. `!` marks a downtime that was longer than its limit."""
     query = {"vm": resolve(session.client, vm) if vm else None, "state": state}
     rows = list(session.client.items("/migrations", query))
     columns = (
-        Column("MIGRATION"),
-        Column("VM"),
-        Column("FROM"),
-        Column("TO"),
-        Column("PROFILE"),
-        Column("STARTED BY"),
+        Column("MIGRATION", id=True, field="id"),
+        Column("VM", field="vm_name"),
+        Column("FROM", field="source"),
+        Column("TO", field="destination"),
         Column("STATE"),
-        Column("TOTAL TIME", right=True),
-        Column("DOWNTIME", right=True),
-        Column("BEGUN"),
+        Column("DOWNTIME", right=True, field="totals.downtime_ms"),
+        Column("TOTAL TIME", right=True, field="totals.total_time_ms", spare=1),
+        Column("BEGUN", field="created_at", spare=2),
+        Column("PROFILE", spare=3),
+        Column("STARTED BY", field="trigger", spare=4),
     )
-    cells = [_cells(row) for row in rows]
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no migrations"))
+    session.show_list({"items": rows, "next": None}, columns, _cells, "no migrations")
 
 
 def _cells(row: Document) -> tuple[str, ...]:
@@ -57,12 +56,12 @@ def _cells(row: Document) -> tuple[str, ...]:
         row["vm_name"],
         row["source"],
         row["destination"] or "unknown",
+        row["state"],
+        render.milliseconds(totals.get("downtime_ms")) + ("!" if row["downtime_exceeded"] else ""),
+        render.milliseconds(totals.get("total_time_ms")),
+        render.moment(row["created_at"]),
         render.profile(row),
         started_by(row),
-        row["state"],
-        render.milliseconds(totals.get("total_time_ms")),
-        render.milliseconds(totals.get("downtime_ms")) + ("!" if row["downtime_exceeded"] else ""),
-        render.moment(row["created_at"]),
     )
 
 

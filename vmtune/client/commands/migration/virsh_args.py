@@ -60,7 +60,7 @@ def virsh_args(
         ],
     }
     session.show(document, lambda: [shlex.join(said.words)] if said.words else [])
-    if not session.json:
+    if not session.for_programs:
         for each in said.not_expressed:
             click.echo(f"{each.tunable}: {each.reason}", err=True)
     return CLEAN

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from vmtune.client.session import Session, common, pass_session
-from vmtune.client.views.output import Column, table
+from vmtune.client.connection.http import Document
+from vmtune.client.session import Session, common, listing, pass_session
+from vmtune.client.views.output import Column
 from vmtune.client.views.render import moment
 
 
@@ -16,21 +17,27 @@ def service() -> None:
 
 
 @service.command("list")
-@common
+@listing
 @pass_session
 def list_(session: Session) -> None:
     """List the services and the hosts that each manages."""
     found = session.client.get("/services")
-    columns = tuple(map(Column, ("NAME", "MACHINE", "STATE", "HOSTS", "LAST SEEN")))
-    cells = [
-        (
+    columns = (
+        Column("NAME"),
+        Column("MACHINE", spare=2),
+        Column("STATE"),
+        Column("HOSTS", wraps=True),
+        Column("LAST SEEN", field="seen_at", spare=1),
+    )
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["name"] + (" (this one)" if row["here"] else ""),
             row["machine"],
             row["state"],
             ", ".join(row["hosts"]),
             moment(row["seen_at"]),
         )
-        for row in found["items"]
-    ]
+
     empty = "a single service manages all hosts; several services need PostgreSQL"
-    session.show(found, lambda: table(columns, cells, empty))
+    session.show_list(found, columns, cells, empty)

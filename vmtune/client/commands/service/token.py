@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from vmtune.client.connection.http import Client, Document, segment
-from vmtune.client.session import Session, common, pass_session
-from vmtune.client.views.output import Column, fields, table
+from vmtune.client.session import Session, common, listing, pass_session
+from vmtune.client.views.output import Column, fields
 from vmtune.client.views.render import moment
 from vmtune.errors import InvalidInput
 from vmtune.model.access.scopes import MEANINGS, Scope
@@ -87,7 +87,7 @@ def create(
 
 @token.command("list")
 @click.option("--all", "everything", is_flag=True, help="Also expired and revoked tokens.")
-@common
+@listing
 @pass_session
 def list_(session: Session, everything: bool) -> None:
     """List tokens, without their secrets."""
@@ -95,30 +95,30 @@ def list_(session: Session, everything: bool) -> None:
         row for row in session.client.items("/tokens") if everything or row["state"] == "active"
     ]
     columns = (
-        Column("ID"),
+        Column("ID", id=True),
         Column("NAME"),
         Column("STATE"),
-        Column("SCOPES", wraps=True),
-        Column("FOR", wraps=True),
-        Column("CREATED BY", spare=True),
-        Column("EXPIRES"),
-        Column("LAST USED"),
+        Column("SCOPES", wraps=True, field="rights.scopes"),
+        Column("EXPIRES", field="expires_at"),
+        Column("LAST USED", field="used_at", spare=1),
+        Column("FOR", wraps=True, field="rights", spare=2),
+        Column("CREATED BY", spare=3),
     )
-    cells = [
-        (
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["id"],
             row["name"],
             row["state"],
             _scopes(row["rights"]),
-            _reach(row["rights"]),
-            _who(row["created_by"]),
             moment(row["expires_at"]) or "never",
             moment(row["used_at"]) or "never",
+            _reach(row["rights"]),
+            _who(row["created_by"]),
         )
-        for row in rows
-    ]
+
     empty = "no tokens; create one with `vmtune token create NAME --scope read`"
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+    session.show_list({"items": rows, "next": None}, columns, cells, empty)
 
 
 @token.command()
@@ -132,22 +132,23 @@ def revoke(session: Session, which: str) -> None:
 
 
 @token.command()
-@common
+@listing
 @pass_session
 def browsers(session: Session) -> None:
     """List the signed-in browsers of all users."""
     rows = list(session.client.items("/browsers"))
     columns = (
-        Column("ID"),
+        Column("ID", id=True),
         Column("WHO"),
-        Column("SCOPES", wraps=True),
-        Column("FROM"),
-        Column("SIGNED IN"),
-        Column("LAST SEEN"),
-        Column("UNTIL"),
+        Column("SCOPES", wraps=True, field="rights.scopes"),
+        Column("FROM", field="address", spare=2),
+        Column("SIGNED IN", field="signed_in_at", spare=4),
+        Column("LAST SEEN", field="seen_at", spare=1),
+        Column("UNTIL", field="expires_at", spare=3),
     )
-    cells = [
-        (
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["id"],
             _who(row["who"]),
             _scopes(row["rights"]),
@@ -156,10 +157,9 @@ def browsers(session: Session) -> None:
             moment(row["seen_at"]),
             moment(row["expires_at"]),
         )
-        for row in rows
-    ]
+
     empty = "no browser is signed in"
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+    session.show_list({"items": rows, "next": None}, columns, cells, empty)
 
 
 @token.command("sign-out")

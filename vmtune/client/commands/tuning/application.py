@@ -10,7 +10,7 @@ from vmtune.client.commands.tuning import plan as plans
 from vmtune.client.complete import profiles
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Client, Document, segment
-from vmtune.client.session import CLEAN, DIFFERENCES, ERROR, Session, common, pass_session
+from vmtune.client.session import CLEAN, DIFFERENCES, ERROR, Session, common, listing, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
 from vmtune.client.vms import as_uuid, resolve
@@ -219,31 +219,32 @@ def application() -> None:
 
 @application.command("list")
 @click.option("--vm", help="Only applications of one VM.")
-@common
+@listing
 @pass_session
 def list_(session: Session, vm: str | None) -> None:
     """List the applications, newest first."""
     query = {"vm": resolve(session.client, vm) if vm else None}
     rows = list(session.client.items("/applications", query))
     columns = (
-        Column("APPLICATION"),
-        Column("VM"),
+        Column("APPLICATION", id=True, field="id"),
+        Column("VM", id=True),
+        Column("HOST", spare=1),
         Column("PROFILE"),
         Column("STATE"),
-        Column("BEGUN"),
+        Column("BEGUN", field="created_at", spare=2),
     )
-    cells = [
-        (
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["id"],
             row["vm"],
+            row["host"],
             render.profile(row),
             row["state"],
             render.moment(row["created_at"]),
         )
-        for row in rows
-    ]
-    empty = "no applications"
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+
+    session.show_list({"items": rows, "next": None}, columns, cells, "no applications")
 
 
 @application.command()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from vmtune.client.complete import hosts, profiles
-from vmtune.client.session import Session, common, pass_session
-from vmtune.client.views.output import Column, table
+from vmtune.client.connection.http import Document
+from vmtune.client.session import Session, common, listing, pass_session
+from vmtune.client.views.output import Column
 from vmtune.client.views.render import moment
 from vmtune.client.vms import resolve
 from vmtune.errors import InvalidInput
@@ -57,24 +58,25 @@ def add(
 
 
 @assign.command("list")
-@common
+@listing
 @pass_session
 def list_(session: Session) -> None:
     """List the assignments."""
     rows = list(session.client.items("/assignments"))
     columns = (
         Column("ID", right=True),
-        Column("FOR"),
-        Column("KEY"),
+        Column("FOR", field="target"),
+        Column("KEY", id=True),
         Column("PROFILE"),
-        Column("SINCE"),
+        Column("SINCE", field="created_at", spare=1),
     )
-    cells = [
-        (str(row["id"]), row["target"], row["key"], row["profile"], moment(row["created_at"]))
-        for row in rows
-    ]
+
+    def cells(row: Document) -> tuple[str, ...]:
+        since = moment(row["created_at"])
+        return str(row["id"]), row["target"], row["key"], row["profile"], since
+
     empty = "no assignments; add one with `vmtune assign add PROFILE --default`"
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+    session.show_list({"items": rows, "next": None}, columns, cells, empty)
 
 
 @assign.command()

@@ -9,12 +9,20 @@ import click
 
 from vmtune.client.complete import hosts
 from vmtune.client.connection.http import Client, Document
-from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
+from vmtune.client.session import CLEAN, DIFFERENCES, Session, listing, pass_session
 from vmtune.client.views import render
-from vmtune.client.views.output import Column, table
+from vmtune.client.views.output import Column
 from vmtune.errors import VmtuneError
 
 _LOOK_EVERY_S = 0.25
+_COLUMNS = (
+    Column("NAME"),
+    Column("HOST"),
+    Column("PROFILE", field="tuning.profile"),
+    Column("DIFFERING", field="tuning.differing", wraps=True),
+    Column("SINCE", field="tuning.since", spare=1),
+    Column("SEEN", field="tuning.as_of", spare=2),
+)
 
 
 class NotScanned(VmtuneError):
@@ -30,7 +38,7 @@ class NotScanned(VmtuneError):
     "--within", type=click.IntRange(1, 24 * 3600), default=300, metavar="SECONDS",
     show_default=True, help="How long to wait for the scan.",
 )  # fmt: skip
-@common
+@listing
 @pass_session
 def vm_drift(session: Session, host: str | None, now: bool, within: int) -> int:
     """List the VMs that drift: their values differ from their profile.
@@ -48,7 +56,8 @@ def vm_drift(session: Session, host: str | None, now: bool, within: int) -> int:
     drifts = list(client.items("/drifts", {"host": host}))
     scans = list(client.items("/drift-scans", {"host": host}))
     document = {"items": drifts, "next": None, "scans": scans}
-    session.show(document, lambda: _lines(drifts, scans))
+    session.show_list(document, _COLUMNS, _cells, "no drift in the scanned VMs",
+                      lambda: ["", *_scan_lines(scans)])  # fmt: skip
     return DIFFERENCES if drifts else CLEAN
 
 
@@ -70,29 +79,16 @@ def _wait(client: Client, asked: Collection[str], within_s: float) -> None:
         time.sleep(_LOOK_EVERY_S)
 
 
-def _lines(drifts: Sequence[Document], scans: Sequence[Document]) -> Iterator[str]:
-    columns = (
-        Column("NAME"),
-        Column("HOST"),
-        Column("PROFILE"),
-        Column("DIFFERING", wraps=True),
-        Column("SINCE"),
-        Column("SEEN", spare=True),
+def _cells(row: Document) -> tuple[str, ...]:
+    tuning = row["tuning"]
+    return (
+        row["name"],
+        row["host"],
+        render.profile(tuning),
+        " ".join(tuning["differing"]),
+        render.moment(tuning["since"]),
+        render.moment(tuning["as_of"]),
     )
-    cells = [
-        (
-            row["name"],
-            row["host"],
-            render.profile(row["tuning"]),
-            " ".join(row["tuning"]["differing"]),
-            render.moment(row["tuning"]["since"]),
-            render.moment(row["tuning"]["as_of"]),
-        )
-        for row in drifts
-    ]
-    yield from table(columns, cells, "no drift in the scanned VMs")
-    yield ""
-    yield from _scan_lines(scans)
 
 
 def _scan_lines(scans: Sequence[Document]) -> Iterator[str]:

@@ -57,7 +57,7 @@ def lines(document: Document) -> Iterator[str]:
         Column("WANTED", right=True),
         Column("ROUTE"),
         Column("WHEN"),
-        Column("OVERWRITTEN BY", wraps=True, spare=True),
+        Column("OVERWRITTEN BY", wraps=True, spare=1),
     )
     cells = [_cells(item) for item in document["items"]]
     yield from table(columns, cells, "nothing to set")

@@ -11,7 +11,7 @@ import click
 from vmtune.client.complete import assignments, profiles
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Client, Document, segment
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.steps import given_steps, in_words, step_options
 from vmtune.client.values import RawValues, parse_assignments, read_file
 from vmtune.client.views import render
@@ -171,7 +171,7 @@ def show(session: Session, name: str, revision: int | None) -> None:
 
 
 @profile.command("list")
-@common
+@listing
 @pass_session
 def list_(session: Session) -> None:
     """List the profiles."""
@@ -179,22 +179,22 @@ def list_(session: Session) -> None:
     columns = (
         Column("NAME"),
         Column("REVISION", right=True),
-        Column("TUNABLES", right=True),
-        Column("CHANGED"),
+        Column("TUNABLES", right=True, field="values", spare=2),
+        Column("CHANGED", field="revised_at", spare=1),
         Column("DESCRIPTION", wraps=True),
     )
-    cells = [
-        (
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["name"],
             str(row["revision"]),
             str(len(row["values"])),
             render.moment(row["revised_at"]),
             row["description"],
         )
-        for row in rows
-    ]
+
     empty = "no profiles; create one with `vmtune profile create NAME TUNABLE=VALUE`"
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, empty))
+    session.show_list({"items": rows, "next": None}, columns, cells, empty)
 
 
 @profile.command()
@@ -206,8 +206,8 @@ def history(session: Session, name: str) -> None:
     rows = list(session.client.items(f"{_path(name)}/revisions"))
     columns = (
         Column("REVISION", right=True),
-        Column("MADE"),
-        Column("NOTE"),
+        Column("MADE", spare=1),
+        Column("NOTE", wraps=True),
         Column("CHANGES", wraps=True),
     )
     cells = [

@@ -8,8 +8,8 @@ import click
 
 from vmtune.client.complete import tunable_names
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.session import Session, common, pass_session
-from vmtune.client.views.output import Column, fields, table
+from vmtune.client.session import Session, listing, pass_session
+from vmtune.client.views.output import Column, fields
 from vmtune.client.views.render import shown
 
 _ROUTES = ("migrate", "monitor", "live", "running", "boot", "host", "control")
@@ -18,7 +18,7 @@ _ROUTES = ("migrate", "monitor", "live", "running", "boot", "host", "control")
 @click.command()
 @click.argument("name", required=False, shell_complete=tunable_names)
 @click.option("--route", type=click.Choice(_ROUTES), help="Only tunables of one route.")
-@common
+@listing
 @pass_session
 def tunables(session: Session, name: str | None, route: str | None) -> None:
     """List the tunables, or show one."""
@@ -28,16 +28,13 @@ def tunables(session: Session, name: str | None, route: str | None) -> None:
         return
     rows = list(session.client.items("/tunables", {"route": route}))
     columns = (
-        Column("TUNABLE"),
+        Column("TUNABLE", field="name"),
         Column("ROUTE"),
-        Column("SIDE"),
-        Column("DEFAULT", right=True),
+        Column("SIDE", spare=1),
+        Column("DEFAULT", right=True, field="default.value"),
         Column("ALLOWED", wraps=True),
     )
-    session.show(
-        {"items": rows, "next": None},
-        lambda: table(columns, [_cells(row) for row in rows], "no tunables"),
-    )
+    session.show_list({"items": rows, "next": None}, columns, _cells, "no tunables")
 
 
 def _cells(row: Document) -> tuple[str, ...]:
