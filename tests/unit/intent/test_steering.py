@@ -1,0 +1,163 @@
+"""Steering, by simulated migrations."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
+from vmtune.intent.steering import Abilities, Relax, Steering
+from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise
+from vmtune.model.migration.steps import StepAction
+from vmtune.testing.migration_simulation import MIB, Guest, Simulated, run
+
+ALL = Abilities(auto_converge=True, postcopy=True)
+PATH = 100 * MIB
+
+
+def guest(mib_per_s: float, region_mib: float = 400, burst: float = 0.0) -> Guest:
+    def rate(at_s: float) -> float:
+        return mib_per_s * MIB * (1 + burst * math.sin(at_s / 3))
+
+    return Guest(1024 * MIB, region_mib * MIB, rate)
+
+
+def steered(intent: Intent, there: Guest, able: Abilities = ALL, **more: int) -> Simulated:
+    return run(there, PATH, Steering(intent, able, first_limit_ms(intent)), **more)
+
+
+def actions(done: Simulated) -> list[object]:
+    return [act.action for act in done.acts]
+
+
+def test_an_idle_guest_is_left_alone() -> None:
+    done = steered(Intent(500, 60, 20, may=(Means.THROTTLE,)), guest(0))
+    assert (done.outcome, done.acts) == ("completed", ())
+
+
+def test_the_limit_rises_as_far_as_needed_and_no_further() -> None:
+    """20 MiB that are always dirty take 200 ms: the limit has to exceed that, and not reach 780."""
+    done = steered(Intent(1000, 60), guest(300, region_mib=20))
+    assert done.outcome == "completed"
+    assert 190 <= done.silence_ms <= done.limits[-1] < 500
+
+
+def test_a_limit_within_the_silence_saves_time() -> None:
+    intent = Intent(1000)
+    low = run(guest(80), PATH, Steering(intent, ALL, highest_limit_ms(intent)))
+    done = steered(intent, guest(80))
+    assert done.outcome == "completed"
+    assert done.total_ms <= low.total_ms * 1.25
+
+
+def test_throttles_only_where_the_limit_does_not_suffice() -> None:
+    intent = Intent(300, 120, 60, may=(Means.THROTTLE,))
+    done = steered(intent, guest(150))
+    assert done.outcome == "completed"
+    assert 30 <= max(done.throttled) <= 60
+    assert max(steered(intent, guest(40)).throttled) <= 1
+
+
+def test_gives_up_at_the_deadline_and_leaves_the_guest() -> None:
+    done = steered(Intent(100, 40), guest(300))
+    assert actions(done)[-1] is StepAction.ABORT
+    assert 39_000 <= done.total_ms <= 40_100
+
+
+def test_postcopy_keeps_the_deadline_where_it_may_be_used() -> None:
+    intent = Intent(100, 40, may=(Means.POSTCOPY,))
+    done = steered(intent, guest(300))
+    assert done.outcome == "postcopy"
+    assert 25_000 <= done.total_ms <= 40_000, "not before it is needed"
+    assert steered(intent, guest(20)).outcome == "completed"
+    assert steered(intent, guest(300), Abilities()).outcome == "aborted"
+
+
+def test_a_pause_keeps_the_deadline_where_silence_is_no_goal() -> None:
+    done = steered(Intent(None, 40, may=(Means.PAUSE,)), guest(300))
+    assert done.outcome == "paused"
+    assert done.total_ms <= 40_000
+
+
+def test_goals_are_relaxed_in_their_order() -> None:
+    order = (Goal.SLOWDOWN, Goal.SILENCE)
+    intent = Intent(100, 60, 10, None, (Means.THROTTLE,), Otherwise.RELAX, order)
+    done = steered(intent, guest(150, region_mib=300), Abilities())
+    assert [a.goal for a in actions(done) if isinstance(a, Relax)] == list(order)
+    assert done.outcome == "completed"
+
+
+def test_keeps_trying_beyond_the_deadline() -> None:
+    intent = Intent(100, 20, otherwise=Otherwise.KEEP_TRYING)
+    done = steered(intent, guest(300), most_s=60)
+    assert done.outcome == "running"
+    assert Relax(Goal.DEADLINE) in actions(done)
+    assert StepAction.ABORT not in actions(done)
+
+
+def test_takes_a_minimum_of_what_remains() -> None:
+    """The rate swings between 0 and 240 MiB/s; without a throttle, and a limit that suffices only
+    in the lower part of the swing."""
+    done = steered(Intent(900), guest(120, burst=1.0), most_s=120)
+    assert done.outcome == "completed"
+    assert done.silence_ms <= 900
+
+
+@pytest.mark.parametrize("hand_over_ms", [1000, 15_000, 25_000])
+def test_another_process_goes_on(hand_over_ms: int) -> None:
+    intent = Intent(300, 120, 60, may=(Means.THROTTLE,))
+    done = steered(intent, guest(150), hand_over_ms=hand_over_ms)
+    assert done.outcome == "completed"
+    assert max(done.throttled) <= 60
+
+
+@st.composite
+def intents(draw: st.DrawFn) -> Intent:
+    silence = draw(st.none() | st.integers(20, 3000))
+    slowdown = draw(st.none() | st.integers(1, 99))
+    deadline = draw(st.integers(5, 90))
+    able = [m for m in Means if m is not Means.PAUSE or silence is None]
+    may = draw(st.sets(st.sampled_from(able)))
+    otherwise = draw(st.sampled_from([Otherwise.REFUSE, Otherwise.KEEP_TRYING]))
+    return Intent(silence, deadline, slowdown, None, tuple(m for m in Means if m in may), otherwise)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    intents(),
+    st.floats(0, 400),
+    st.floats(5, 900),
+    st.floats(0, 1),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 60_000),
+)
+def test_no_promise_is_broken(
+    intent: Intent,
+    dirty: float,
+    region: float,
+    burst: float,
+    auto_converge: bool,
+    postcopy: bool,
+    hand_over_ms: int,
+) -> None:
+    able = Abilities(auto_converge, postcopy)
+    there = guest(dirty, region, burst)
+    done = steered(intent, there, able, most_s=100, hand_over_ms=hand_over_ms)
+    highest = highest_limit_ms(intent)
+    assert all(a <= b for a, b in zip(done.limits, done.limits[1:], strict=False))
+    assert done.limits[-1] <= highest
+    if done.outcome == "completed" and intent.max_silence_ms is not None:
+        assert done.silence_ms <= intent.max_silence_ms
+    # QEMU takes no throttle of 0 % once one is set.
+    assert max(done.throttled) <= max(1, intent.most_throttle_percent)
+    if intent.otherwise is Otherwise.REFUSE and done.outcome != "paused":
+        assert done.outcome != "running"
+        assert intent.deadline_s is not None
+        assert done.total_ms <= intent.deadline_s * 1000 + 3100
+    assert (done.outcome == "postcopy") <= (intent.allows(Means.POSTCOPY) and postcopy)
+    assert (done.outcome == "paused") <= intent.allows(Means.PAUSE)
+    assert all(act.reason for act in done.acts)
