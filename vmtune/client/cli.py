@@ -19,6 +19,7 @@ from vmtune.client.lazy import LazyGroup
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, wants_json
 from vmtune.errors import VmtuneError
 
+_HINT_WITHIN_S = 2.0
 _MADE_BETWEEN_COLLECTIONS = 50_000
 _HERE = "vmtune.client.commands."
 _ADMIN = "vmtune.admin.commands."  # by name alone: the client imports nothing of it
@@ -132,9 +133,19 @@ def run(arguments: Sequence[str]) -> int:
         print_error(usage_error(error), session.json)
         return ERROR
     except VmtuneError as error:
-        return _failed(error, error, session)
+        return _failed(error, _with_hints(error, session), session)
     except Exception as error:
         return _failed(error, internal_error(error), session)
+
+
+def _with_hints(error: VmtuneError, session: Session) -> VmtuneError:
+    """*error* with names near to one that the service does not know, for people."""
+    from vmtune.client.connection.errors import Refused  # noqa: PLC0415 - only where it is used
+    from vmtune.client.near import with_near_names  # noqa: PLC0415
+
+    if not isinstance(error, Refused) or session.json:
+        return error
+    return with_near_names(error, session.connect(_HINT_WITHIN_S))
 
 
 def _failed(error: Exception, reported: VmtuneError, session: Session) -> int:

@@ -4,9 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import click
 from click.shell_completion import CompletionItem
 
+from vmtune.client.connection.http import Document
+from vmtune.client.ids import short
 from vmtune.client.session import Session
 from vmtune.errors import VmtuneError
 
@@ -56,6 +60,36 @@ def profiles(
     return _names(ctx, "/profiles", incomplete)
 
 
+def vms(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of VMs, with their hosts."""
+    found = _rows(ctx, "/vms", {"search": incomplete} if incomplete else {})
+    return _items(((row["name"], f"on {row['host']}") for row in found), incomplete)
+
+
+def migrations(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Short ids of the newest migrations, with what each is."""
+    found = _rows(ctx, "/migrations")
+    return _items(
+        (
+            (short(row["id"]), f"{row['vm_name']} to {row['destination']}, {row['state']}")
+            for row in found
+        ),
+        incomplete,
+    )
+
+
+def evacuations(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Short ids of the newest evacuations, with what each is."""
+    found = _rows(ctx, "/evacuations")
+    return _items(
+        ((short(row["id"]), f"{row['host']}, {row['state']}") for row in found), incomplete
+    )
+
+
 def references(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
@@ -66,13 +100,27 @@ def references(
 def _names(
     ctx: click.Context, path: str, incomplete: str, key: str = "name"
 ) -> list[CompletionItem]:
+    return _items(((str(row[key]), "") for row in _rows(ctx, path)), incomplete)
+
+
+def _rows(ctx: click.Context, path: str, query: Mapping[str, str] | None = None) -> list[Document]:
+    """The first 100 of a list; none if the service does not answer at once."""
     session = ctx.ensure_object(Session)
     try:
-        rows = session.connect(_ANSWER_WITHIN_S).get(path, {"limit": 100})["items"]
+        items = session.connect(_ANSWER_WITHIN_S).get(path, {**(query or {}), "limit": 100})[
+            "items"
+        ]
     except VmtuneError:
         return []
-    names = [str(row[key]) for row in rows]
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return list(items)
+
+
+def _items(found: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
+    return [
+        CompletionItem(word, help=help or None)
+        for word, help in dict(found).items()
+        if word.startswith(incomplete)
+    ]
 
 
 def scenarios(

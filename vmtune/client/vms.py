@@ -1,11 +1,17 @@
-"""VMs as people name them: by name or by UUID."""
+"""VMs as people name them: by name, by UUID or by the first digits of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from uuid import UUID
 
 from vmtune.client.connection.http import Client, Document
+from vmtune.client.near import near
+from vmtune.client.resolve import is_beginning
 from vmtune.errors import InvalidInput, NotFound, Problem
+
+_LOOKED_AT = 2000
 
 
 def as_uuid(text: str) -> str | None:
@@ -17,22 +23,24 @@ def as_uuid(text: str) -> str | None:
 
 
 def resolve(client: Client, vm: str) -> str:
-    """The UUID of the VM that *vm* names. A UUID is taken as it is.
+    """The UUID of the VM that *vm* names. A UUID is taken as it is; a name comes before the
+    beginning of a UUID.
 
-    :raise NotFound: no VM has that name on the hosts that answer.
+    :raise NotFound: no VM has that name or UUID on the hosts that answer.
     :raise InvalidInput: several VMs have it; the message lists them.
     """
     uuid = as_uuid(vm)
     if uuid is not None:
         return uuid
     page = client.get("/vms", {"name": vm})
-    found: dict[str, list[Document]] = {}
-    for row in page["items"]:
-        found.setdefault(row["uuid"], []).append(row)
+    found = _by_uuid(page["items"])
+    if not found and is_beginning(vm):
+        begun = client.items("/vms", {"search": vm})
+        found = _by_uuid(row for row in begun if str(row["uuid"]).startswith(vm.lower()))
     if len(found) == 1:
         return next(iter(found))
     if not found:
-        raise NotFound(f"no VM is named {vm}", problems=_nothing(vm, page))
+        raise NotFound(f"no VM is named {vm}", problems=_nothing(client, vm, page))
     listed = ", ".join(
         f"{uuid} on {' and '.join(row['host'] for row in rows)}" for uuid, rows in found.items()
     )
@@ -44,11 +52,19 @@ def resolve(client: Client, vm: str) -> str:
     )
 
 
-def _nothing(vm: str, page: Document) -> list[Problem]:
-    """Why a name was not found: it may be on a host that does not answer."""
-    missing = Problem(
-        "VM", "not_found", f"no VM is named {vm}", "`vmtune vm list` shows the VMs of all hosts"
-    )
+def _by_uuid(rows: Iterable[Document]) -> dict[str, list[Document]]:
+    """Where each VM is: while it migrates it is on two hosts."""
+    found: dict[str, list[Document]] = {}
+    for row in rows:
+        found.setdefault(row["uuid"], []).append(row)
+    return found
+
+
+def _nothing(client: Client, vm: str, page: Document) -> list[Problem]:
+    """Why a name was not found: it may be misspelt, or on a host that does not answer."""
+    names = (str(row["name"]) for row in islice(client.items("/vms"), _LOOKED_AT))
+    remedy = "; ".join(filter(None, (near(vm, names), "`vmtune vm list` shows all VMs")))
+    missing = Problem("VM", "not_found", f"no VM is named {vm}", remedy)
     silent = [
         Problem(row["field"], row["code"], row["message"], row.get("remedy") or "")
         for row in page.get("problems", ())

@@ -14,9 +14,11 @@ from typing import Any
 import click
 
 from vmtune.client.commands.bench.compare import lines as compared
-from vmtune.client.connection.errors import ClientError
+from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
+from vmtune.client.resolve import CAMPAIGN as CAMPAIGNS
+from vmtune.client.resolve import is_beginning, resolve
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, listing, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields
@@ -36,6 +38,7 @@ COMMANDS = {
 }
 """Each subcommand: its module and its line of help."""
 _LARGEST_FILE_BYTES = 1 << 20
+_NOT_FOUND = 404
 _MINUTE_S, _HOUR_S = 60, 3600
 
 
@@ -363,9 +366,8 @@ def _get(session: Session, name: str) -> Document:
     """
     try:
         return session.client.get(f"/campaigns/{segment(name)}")
-    except ClientError:
-        rows = islice(session.client.items("/campaigns"), 1000)
-        found = [row for row in rows if str(row["id"]).startswith(name.lower())]
-        if len(found) != 1:
+    except Refused as error:
+        if error.status != _NOT_FOUND or not is_beginning(name):
             raise
-        return session.client.get(f"/campaigns/{segment(found[0]['id'])}")
+        id = resolve(session.client, name, CAMPAIGNS)
+        return session.client.get(f"/campaigns/{id}")

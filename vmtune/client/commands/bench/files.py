@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from vmtune.client.runs import resolve
+from vmtune.client.resolve import RUN, resolve
 from vmtune.client.session import Session, common, pass_session
 from vmtune.errors import InvalidInput
 
@@ -35,7 +35,7 @@ def export(session: Session, id: str, file: Path, wanted: str | None) -> None:
     """
     by_name = (form for end, form in _BY_NAME.items() if file.name.endswith(end))
     chosen = wanted or next(by_name, "json")
-    run = resolve(session.client, id)
+    run = resolve(session.client, id, RUN)
     content = session.client.download(f"/runs/{run}/export", {"format": chosen})
     write(file, content)
     document = {"run": run, "file": str(file), "format": chosen, "bytes": len(content)}
@@ -67,7 +67,7 @@ def write(file: Path, content: bytes) -> None:
 @pass_session
 def plot(session: Session, id: str, file: Path) -> None:
     """Write the plots of a run to a file, as one HTML page."""
-    run = resolve(session.client, id)
+    run = resolve(session.client, id, RUN)
     content = session.client.download(f"/runs/{run}/plot")
     write(file, content)
     session.report({"run": run, "file": str(file)}, f"wrote {len(content):,} bytes to {file}")

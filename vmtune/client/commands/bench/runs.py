@@ -11,7 +11,7 @@ import click
 
 from vmtune.client.complete import profiles, scenarios
 from vmtune.client.connection.http import Document
-from vmtune.client.runs import resolve
+from vmtune.client.resolve import RUN, resolve
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
@@ -93,7 +93,7 @@ def runs(
 @pass_session
 def show(session: Session, id: str) -> None:
     """Show a run: its metrics and conditions."""
-    record = session.client.get(f"/runs/{resolve(session.client, id)}")
+    record = session.client.get(f"/runs/{resolve(session.client, id, RUN)}")
     session.show(record, lambda: lines(record))
 
 
@@ -238,5 +238,5 @@ def cancel(session: Session, id: str) -> None:
 
     Its processes are stopped; the run is kept as cancelled.
     """
-    record = session.client.delete(f"/runs/{resolve(session.client, id)}")
+    record = session.client.delete(f"/runs/{resolve(session.client, id, RUN)}")
     session.report(record, f"requested cancellation of run {id}; it is {record['state']}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from vmtune.client.commands.tuning.plan import finding_lines
-from vmtune.client.complete import hosts
+from vmtune.client.complete import hosts, vms
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
 from vmtune.client.views.output import Column, fields, table
@@ -43,7 +43,7 @@ def _headroom(pool: Document) -> str:
 
 
 @click.command()
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @common
 @pass_session
 def vm_pools(session: Session, vm: str) -> int:

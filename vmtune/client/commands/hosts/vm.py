@@ -8,7 +8,7 @@ import click
 
 from vmtune.client.commands.hosts.pools import pairs, vm_pools
 from vmtune.client.commands.tuning.drift import vm_drift
-from vmtune.client.complete import hosts
+from vmtune.client.complete import hosts, vms
 from vmtune.client.connection.http import Document
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views import render
@@ -75,7 +75,7 @@ def _labels(labels: Document) -> str:
 
 
 @vm.command()
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @common
 @pass_session
 def show(session: Session, vm: str) -> None:
@@ -127,7 +127,7 @@ def _reading(reading: Document) -> str:
 
 
 @vm.command()
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @click.argument("labels", nargs=-1, required=True, metavar="KEY=VALUE|KEY-...")
 @common
 @pass_session
@@ -158,7 +158,7 @@ def _label_changes(arguments: tuple[str, ...]) -> dict[str, str | None]:
 
 
 @vm.command()
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @common
 @pass_session
 def history(session: Session, vm: str) -> None:
@@ -202,7 +202,7 @@ def history(session: Session, vm: str) -> None:
 
 
 @click.command()
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @common
 @pass_session
 def explain(session: Session, vm: str) -> None:

@@ -7,14 +7,13 @@ from itertools import islice
 import click
 
 from vmtune.client.commands.migration.evacuate import watch_evacuation
+from vmtune.client.complete import evacuations, hosts
 from vmtune.client.connection.http import Document
+from vmtune.client.resolve import EVACUATION, find
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.evacuations import lines, path_of, vms_of
 from vmtune.client.views.output import Column
-from vmtune.errors import InvalidInput, NotFound
-
-_LOOKED_AT = 1000
 
 
 @click.group()
@@ -24,7 +23,7 @@ def evacuation() -> None:
 
 
 @evacuation.command("list")
-@click.option("--host", help="Only evacuations of one host.")
+@click.option("--host", shell_complete=hosts, help="Only evacuations of one host.")
 @click.option("--state", "states", multiple=True, help="Only in this state, such as running.")
 @click.option(
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
@@ -61,7 +60,7 @@ def list_evacuations(
 
 
 @evacuation.command()
-@click.argument("which", metavar="EVACUATION")
+@click.argument("which", metavar="EVACUATION", shell_complete=evacuations)
 @common
 @pass_session
 def show(session: Session, which: str) -> None:
@@ -75,7 +74,7 @@ def show(session: Session, which: str) -> None:
 
 
 @evacuation.command()
-@click.argument("which", metavar="EVACUATION")
+@click.argument("which", metavar="EVACUATION", shell_complete=evacuations)
 @common
 @pass_session
 def watch(session: Session, which: str) -> int:
@@ -84,7 +83,7 @@ def watch(session: Session, which: str) -> int:
 
 
 @evacuation.command()
-@click.argument("which", metavar="EVACUATION")
+@click.argument("which", metavar="EVACUATION", shell_complete=evacuations)
 @common
 @pass_session
 def pause(session: Session, which: str) -> None:
@@ -96,7 +95,7 @@ def pause(session: Session, which: str) -> None:
 
 
 @evacuation.command()
-@click.argument("which", metavar="EVACUATION")
+@click.argument("which", metavar="EVACUATION", shell_complete=evacuations)
 @common
 @pass_session
 def resume(session: Session, which: str) -> None:
@@ -105,7 +104,7 @@ def resume(session: Session, which: str) -> None:
 
 
 @evacuation.command()
-@click.argument("which", metavar="EVACUATION")
+@click.argument("which", metavar="EVACUATION", shell_complete=evacuations)
 @common
 @pass_session
 def cancel(session: Session, which: str) -> None:
@@ -125,22 +124,5 @@ def _ask(session: Session, which: str, what: str) -> None:
 
 
 def _find(session: Session, which: str) -> Document:
-    """The evacuation whose id begins so.
-
-    :raise NotFound: there is none; *InvalidInput* where there are several.
-    """
-    rows = islice(session.client.items("/evacuations"), _LOOKED_AT)
-    found = [row for row in rows if str(row["id"]).startswith(which.lower())]
-    if not found:
-        raise NotFound(
-            f"there is no evacuation {which}",
-            field="EVACUATION",
-            remedy="`vmtune evacuation list` shows them",
-        )
-    if len(found) > 1:
-        raise InvalidInput(
-            f"{len(found)} evacuations start with {which}",
-            field="EVACUATION",
-            remedy="give more digits of its id",
-        )
-    return found[0]
+    """The evacuation whose id begins so."""
+    return find(session.client, which, EVACUATION)

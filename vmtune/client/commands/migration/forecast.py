@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from vmtune.client.complete import hosts, profiles
+from vmtune.client.complete import hosts, profiles, vms
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
 from vmtune.client.values import parse_assignments
 from vmtune.client.views.forecast import lines
@@ -12,7 +12,7 @@ from vmtune.client.vms import resolve
 
 
 @click.command()
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @click.option(
     "--to", "destination", required=True, shell_complete=hosts, help="The host to migrate to."
 )

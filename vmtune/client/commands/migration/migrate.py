@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from vmtune.client.complete import assignments, hosts, profiles
+from vmtune.client.complete import assignments, hosts, profiles, vms
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pass_session
@@ -22,7 +22,7 @@ from vmtune.model.tunables.virsh_options import from_virsh
 
 
 @click.command()
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @click.argument("destination", shell_complete=hosts)
 @click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
 @click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import click
 
 from vmtune.client.commands.migration.migrate import lines, started_by
-from vmtune.client.complete import assignments
-from vmtune.client.connection.http import Document, segment
+from vmtune.client.complete import assignments, migrations, vms
+from vmtune.client.connection.http import Document
+from vmtune.client.resolve import MIGRATION
+from vmtune.client.resolve import resolve as resolve_id
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.values import parse_assignments
 from vmtune.client.views import render
@@ -25,8 +27,13 @@ def migration() -> None:
     """Migrations, running and past."""
 
 
+def _path(session: Session, id: str) -> str:
+    """Where the migration is whose id begins with *id*."""
+    return f"/migrations/{resolve_id(session.client, id, MIGRATION)}"
+
+
 @migration.command("list")
-@click.option("--vm", help="Only migrations of one VM.")
+@click.option("--vm", shell_complete=vms, help="Only migrations of one VM.")
 @click.option("--state", help="Only in this state, such as active or failed.")
 @listing
 @pass_session
@@ -66,23 +73,23 @@ def _cells(row: Document) -> tuple[str, ...]:
 
 
 @migration.command()
-@click.argument("id", metavar="MIGRATION")
+@click.argument("id", metavar="MIGRATION", shell_complete=migrations)
 @common
 @pass_session
 def show(session: Session, id: str) -> None:
     """Show a migration and the outcome of each tunable."""
-    record = session.client.get(f"/migrations/{segment(id)}")
+    record = session.client.get(f"{_path(session, id)}")
     session.show(record, lambda: lines(record))
 
 
 @migration.command()
-@click.argument("id", metavar="MIGRATION")
+@click.argument("id", metavar="MIGRATION", shell_complete=migrations)
 @click.option("--csv", "as_csv", is_flag=True, help="Print all fields as CSV.")
 @common
 @pass_session
 def samples(session: Session, id: str, as_csv: bool) -> None:
     """Show the samples of a migration."""
-    rows = list(session.client.items(f"/migrations/{segment(id)}/samples"))
+    rows = list(session.client.items(f"{_path(session, id)}/samples"))
     session.show(
         {"items": rows, "next": None}, lambda: _csv(rows) if as_csv else _sample_table(rows)
     )
@@ -124,7 +131,7 @@ def _sample_table(rows: list[Document]) -> Iterator[str]:
 
 
 @migration.command()
-@click.argument("id", metavar="MIGRATION")
+@click.argument("id", metavar="MIGRATION", shell_complete=migrations)
 @click.option("--csv", "as_csv", is_flag=True, help="Print all fields as CSV.")
 @common
 @pass_session
@@ -134,7 +141,7 @@ def rounds(session: Session, id: str, as_csv: bool) -> None:
     AT is the time since the migration's start; before it, dirty pages are tracked only during a
     round.
     """
-    rows = list(session.client.items(f"/migrations/{segment(id)}/rounds"))
+    rows = list(session.client.items(f"{_path(session, id)}/rounds"))
     session.show(
         {"items": rows, "next": None}, lambda: _csv(rows) if as_csv else _round_table(rows)
     )
@@ -156,7 +163,7 @@ def _round_table(rows: list[Document]) -> Iterator[str]:
 
 
 @migration.command("set")
-@click.argument("id", metavar="MIGRATION")
+@click.argument("id", metavar="MIGRATION", shell_complete=migrations)
 @click.argument("values", nargs=-1, required=True, metavar="TUNABLE=VALUE...",
                 shell_complete=assignments)  # fmt: skip
 @common
@@ -167,12 +174,12 @@ def set_(session: Session, id: str, values: tuple[str, ...]) -> None:
     `vmtune tunables` lists them. They are restored if the migration does not complete.
     """
     body = {"values": parse_assignments(values)}
-    record = session.client.patch(f"/migrations/{segment(id)}", body)
+    record = session.client.patch(f"{_path(session, id)}", body)
     session.show(record, lambda: record_lines(record["step_records"][-1:]))
 
 
 @migration.command()
-@click.argument("id", metavar="MIGRATION")
+@click.argument("id", metavar="MIGRATION", shell_complete=migrations)
 @click.option(
     "--over",
     "address",
@@ -188,12 +195,12 @@ def recover(session: Session, id: str, address: str) -> None:
     The guest runs on the destination, and part of its memory is on the source: shut down neither
     host. With --over, a connection that QEMU has not given up yet is given up.
     """
-    record = session.client.post(f"/migrations/{segment(id)}/recovery", {"address": address})
+    record = session.client.post(f"{_path(session, id)}/recovery", {"address": address})
     session.report(record, f"post-copy of migration {id} goes on")
 
 
 @migration.command()
-@click.argument("id", metavar="MIGRATION")
+@click.argument("id", metavar="MIGRATION", shell_complete=migrations)
 @common
 @pass_session
 def abort(session: Session, id: str) -> None:
@@ -201,5 +208,5 @@ def abort(session: Session, id: str) -> None:
 
     The VM stays on its source. `vmtune migration show` shows whether the abort was in time.
     """
-    record = session.client.delete(f"/migrations/{segment(id)}")
+    record = session.client.delete(f"{_path(session, id)}")
     session.report(record, f"requested abort of migration {id}; it is {record['state']}")

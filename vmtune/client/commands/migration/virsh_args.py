@@ -7,7 +7,7 @@ import subprocess
 
 import click
 
-from vmtune.client.complete import hosts, profiles
+from vmtune.client.complete import hosts, profiles, vms
 from vmtune.client.connection.http import Document
 from vmtune.client.session import CLEAN, Session, common, pass_session
 from vmtune.client.vms import resolve
@@ -24,7 +24,7 @@ _ANSWERS_WITHIN_S = 20.0
 
 
 @click.command("virsh-args")
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @click.argument("destination", shell_complete=hosts)
 @click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
 @click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")

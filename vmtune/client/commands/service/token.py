@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from vmtune.client.connection.http import Client, Document, segment
+from vmtune.client.resolve import BROWSER, find
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views.output import Column, fields
 from vmtune.client.views.render import moment
@@ -171,6 +172,7 @@ def sign_out(session: Session, browser: str) -> None:
 
     The token that it signed in with stays valid until it is revoked.
     """
+    browser = str(find(session.client, browser, BROWSER)["id"])
     gone = session.client.delete(f"/browsers/{segment(browser)}")
     session.report(gone, f"browser {browser} signed out")
 
@@ -192,7 +194,7 @@ def whoami(session: Session) -> None:
 
 
 def _find(client: Client, which: str) -> str:
-    """The id of the token called *which*.
+    """The id of the token called *which*, or whose id begins so.
 
     :raise InvalidInput: none is, or several are.
     """
@@ -201,11 +203,13 @@ def _find(client: Client, which: str) -> str:
         return which
     named = [row for row in listed if row["name"] == which]
     active = [row for row in named if row["state"] == "active"]
-    found = active or named
+    found = active or named or [row for row in listed if str(row["id"]).startswith(which)]
     if len(found) == 1:
         return str(found[0]["id"])
     raise InvalidInput(
-        f"there is no token {which!r}" if not found else f"several tokens are called {which!r}",
+        f"there is no token {which!r}"
+        if not found
+        else f"several tokens are called {which!r}, or have ids that start so",
         field="TOKEN",
         remedy="use an id: `vmtune token list --all` shows them",
     )

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 import click
 
 from vmtune.client.commands.tuning import plan as plans
-from vmtune.client.complete import profiles
+from vmtune.client.complete import profiles, vms
 from vmtune.client.connection.errors import Refused
-from vmtune.client.connection.http import Client, Document, segment
+from vmtune.client.connection.http import Client, Document
+from vmtune.client.resolve import APPLICATION, is_beginning
+from vmtune.client.resolve import resolve as resolve_id
 from vmtune.client.session import CLEAN, DIFFERENCES, ERROR, Session, common, listing, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
@@ -26,7 +28,7 @@ def all_as_wanted(outcomes: Sequence[Document]) -> bool:
 
 
 @click.command()
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
 @click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")
 @click.option("--best-effort", is_flag=True, help="Skip refused values and apply the rest.")
@@ -96,7 +98,7 @@ def record_lines(record: Document) -> Iterator[str]:
 
 
 @click.command()
-@click.argument("vm", required=False)
+@click.argument("vm", required=False, shell_complete=vms)
 @click.option(
     "--all", "everything", is_flag=True, help="Verify all VMs with an application or assignment."
 )
@@ -180,7 +182,7 @@ def _verification_lines(document: Document) -> Iterator[str]:
 
 
 @click.command()
-@click.argument("target", metavar="VM|APPLICATION")
+@click.argument("target", metavar="VM|APPLICATION", shell_complete=vms)
 @common
 @pass_session
 def revert(session: Session, target: str) -> int:
@@ -200,7 +202,12 @@ def _application_of(client: Client, target: str) -> str:
         except Refused as error:
             if error.status != _NOT_FOUND:
                 raise
-    vm = resolve(client, target)
+    try:
+        vm = resolve(client, target)
+    except NotFound:
+        if not is_beginning(target):
+            raise
+        return resolve_id(client, target, APPLICATION)
     for record in client.items("/applications", {"vm": vm}):
         if record["state"] in ("applied", "unknown"):
             return str(record["id"])
@@ -218,7 +225,7 @@ def application() -> None:
 
 
 @application.command("list")
-@click.option("--vm", help="Only applications of one VM.")
+@click.option("--vm", shell_complete=vms, help="Only applications of one VM.")
 @listing
 @pass_session
 def list_(session: Session, vm: str | None) -> None:
@@ -253,5 +260,5 @@ def list_(session: Session, vm: str | None) -> None:
 @pass_session
 def show(session: Session, id: str) -> None:
     """Show an application and the outcome of each tunable."""
-    record = session.client.get(f"/applications/{segment(id)}")
+    record = session.client.get(f"/applications/{resolve_id(session.client, id, APPLICATION)}")
     session.show(record, lambda: record_lines(record))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from vmtune.client.complete import hosts, profiles
+from vmtune.client.complete import hosts, profiles, vms
 from vmtune.client.connection.http import Document
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views.output import Column
@@ -24,7 +24,7 @@ def assign() -> None:
 
 @assign.command()
 @click.argument("profile", shell_complete=profiles)
-@click.option("--vm", help="One VM, by name or UUID.")
+@click.option("--vm", shell_complete=vms, help="One VM, by name or UUID.")
 @click.option("--selector", help="VMs with all of these labels, such as tier=db,zone=a.")
 @click.option("--host", shell_complete=hosts, help="The VMs of a host.")
 @click.option("--default", "default", is_flag=True, help="All VMs without another assignment.")

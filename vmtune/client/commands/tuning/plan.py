@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from vmtune.client.complete import hosts, profiles
+from vmtune.client.complete import hosts, profiles, vms
 from vmtune.client.connection.http import Document
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
 from vmtune.client.views import render
@@ -21,7 +21,7 @@ _WHEN = {
 
 
 @click.command()
-@click.argument("vm")
+@click.argument("vm", shell_complete=vms)
 @click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
 @click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")
 @click.option("--to", "destination", shell_complete=hosts, help="Plan a migration to this host.")
