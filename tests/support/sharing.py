@@ -23,14 +23,14 @@ TAKEN_OVER_WITHIN_S = 30
 class SharingService(Service):
     """A service on PostgreSQL, known by a name.
 
-    :param wrapped: what its command line begins with, such as a program that sets its clock.
+    :param port: where it also listens by TCP; 0 for nowhere.
     """
 
-    def __init__(self, folder: Path, name: str, database_url: str) -> None:
+    def __init__(self, folder: Path, name: str, database_url: str, port: int = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.name = name
         self.folder = folder
-        self.port = 0
+        self.port = port
         self.client = Client(folder / "vmtune.sock")
         self.process: subprocess.Popen[bytes] | None = None
         self._log = (folder / "service.log").open("ab")
@@ -48,7 +48,7 @@ class SharingService(Service):
         return subprocess.Popen(
             [
                 *(sys.executable, "-m", "vmtune", "serve", "--state-dir", str(self.folder)),
-                *("--socket", str(self.client.socket_path), "--listen-port", "0"),
+                *("--socket", str(self.client.socket_path), "--listen-port", str(self.port)),
             ],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
@@ -88,8 +88,11 @@ class LiveFleet(Live):
 
 
 @contextmanager
-def live_fleet(folder: Path, number: int) -> Iterator[LiveFleet]:
-    """A lab with addresses 10.*number*.0.0/24, and two services on a PostgreSQL of their own."""
+def live_fleet(folder: Path, number: int, ports: tuple[int, int] = (0, 0)) -> Iterator[LiveFleet]:
+    """A lab with addresses 10.*number*.0.0/24, and two services on a PostgreSQL of their own.
+
+    :param ports: where the services also listen by TCP; 0 for nowhere.
+    """
     token = secrets.token_hex(2)
     settings = lab.LabSettings(
         name_a=f"vt-{token}-a",
@@ -100,7 +103,10 @@ def live_fleet(folder: Path, number: int) -> Iterator[LiveFleet]:
     )
     with ExitStack() as stack:
         url = stack.enter_context(new_database(stack.enter_context(running_postgres())))
-        services = [SharingService(folder / name, name, url) for name in ("one", "two")]
+        services = [
+            SharingService(folder / name, name, url, port)
+            for name, port in zip(("one", "two"), ports, strict=True)
+        ]
         stack.callback(lab.down, settings)
         status = lab.up(settings)
         for service in services:

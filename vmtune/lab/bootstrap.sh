@@ -3,8 +3,8 @@
 #
 #   bootstrap.sh           what running needs: QEMU, libvirt, a compiler
 #   bootstrap.sh --tests   also what the tests need: PostgreSQL's programs, fio,
-#                          QEMU's guest agent, sshd, polkit, SASL, OVMF, the browser
-#                          Chromium (about 115 MB to download) and, on Debian 12,
+#                          QEMU's guest agent, sshd, polkit, SASL, OVMF, Prometheus,
+#                          the browser Chromium (about 115 MB to download) and, on Debian 12,
 #                          the suite's own QEMU 7.2 and libvirt 9, unpacked below
 #                          .cache/ beside the installed ones
 #
@@ -32,7 +32,7 @@ virtual_packages='qemu-system-x86 libvirt-daemon-system libvirt-clients libvirt-
 plain_packages='gcc libc6-dev make pkg-config python3 python3-dev python3-venv
     iproute2 util-linux ca-certificates curl'
 [ $tests = no ] || plain_packages="$plain_packages postgresql chromium fio ovmf
-    qemu-guest-agent qemu-utils openssh-server openssl dbus-daemon polkitd sasl2-bin"
+    qemu-guest-agent qemu-utils openssh-server openssl dbus-daemon polkitd sasl2-bin prometheus"
 # The oldest versions that vmtune's own guest, lab and tests are run with.
 qemu_floor='1:10.0'
 libvirt_floor='11.0'
@@ -68,6 +68,9 @@ missing_programs() {
     fi
     if [ $tests = yes ] && ! command -v qemu-img >/dev/null; then
         printf ' qemu-img (QEMU utilities)'
+    fi
+    if [ $tests = yes ] && ! command -v promtool >/dev/null; then
+        printf ' promtool (Prometheus)'
     fi
     if [ $tests = yes ] && [ ! -x /usr/sbin/sshd ]; then
         printf ' sshd (OpenSSH server)'
