@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+
 from vmtune.errors import InvalidInput, Problem
 
 RawValues = dict[str, object]
@@ -39,7 +41,22 @@ def parse_assignments(arguments: Iterable[str], unset: bool = False) -> RawValue
             values[name] = value
     if problems:
         raise InvalidInput("an argument is not TUNABLE=VALUE", problems=problems)
+    _note_rounding(values)
     return values
+
+
+def _note_rounding(values: RawValues) -> None:
+    """A note, for people, for each value that is rounded where it is read."""
+    from vmtune.model.tunables.built_in import BUILT_IN  # noqa: PLC0415 - a command starts in a blink
+
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None and not getattr(ctx.obj, "shows_progress", True):
+        return
+    for name, raw in values.items():
+        row = BUILT_IN.get(name)
+        note = row.rounding(raw) if row else ""
+        if note:
+            click.echo(f"note: {name}: {note}, as libvirt takes whole MiB/s", err=True)
 
 
 def _malformed(argument: str, unset: bool) -> Problem:

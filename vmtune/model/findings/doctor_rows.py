@@ -27,7 +27,7 @@ DOCTOR_ROWS = (
         "each SRCU grace period takes {grace_period_us} us: it sleeps where it should poll, and a "
         "boot of UEFI with ACPI waits {boot_s} s for its 9,000",
         "boot with srcutree.srcu_max_nodelay_phase=1000 srcutree.srcu_max_nodelay=1000 on the "
-        "kernel's command line (GRUB_CMDLINE_LINUX in /etc/default/grub, then run: update-grub), "
+        "kernel's command line (GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub), "
         "and run `vmtune doctor --srcu` again",
     ),
     warning(
@@ -64,7 +64,7 @@ DOCTOR_ROWS = (
         "daemon_cannot_raise_memlock",
         "the libvirt daemon has no CAP_SYS_RESOURCE: it cannot give QEMU the locked memory that "
         "zero-copy needs, and aborts the migration",
-        "run: systemctl edit libvirtd, and add CAP_SYS_RESOURCE to CapabilityBoundingSet",
+        "add CAP_SYS_RESOURCE to CapabilityBoundingSet (systemctl edit libvirtd), and restart it",
     ),
     warning(
         "userfaultfd_denied",
@@ -76,12 +76,12 @@ DOCTOR_ROWS = (
         "kvm_missing",
         "/dev/kvm does not exist: VMs run under emulation, many times slower, and without "
         "dirty rings",
-        "run: modprobe kvm_intel || modprobe kvm_amd; enable virtualization in the firmware",
+        "enable virtualization in the firmware, and load kvm_intel or kvm_amd with modprobe",
     ),
     warning(
         "kvm_unusable",
         "/dev/kvm exists but cannot be used: {reason}",
-        "run: usermod -aG kvm {user}, then log in again",
+        "add {user} to the group kvm (usermod -aG kvm {user}), and log in again",
     ),
     warning(
         "dirty_ring_missing",
@@ -131,12 +131,12 @@ DOCTOR_ROWS = (
     warning(
         "qemu_too_old",
         "QEMU {value} is older than 7.2, the oldest that vmtune was tested with",
-        "run: apt-get install qemu-system-x86 from a newer suite, such as backports",
+        "install qemu-system-x86 from a newer suite, such as backports",
     ),
     warning(
         "libvirt_too_old",
         "libvirt {value} is older than 9.0, the oldest that vmtune was tested with",
-        "run: apt-get install libvirt-daemon-system from a newer suite, such as backports",
+        "install libvirt-daemon-system from a newer suite, such as backports",
     ),
     info(
         "libvirt_without_compression",

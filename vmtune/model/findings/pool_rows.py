@@ -17,12 +17,12 @@ POOL_ROWS = (
         "maps_would_run_out",
         "with these queues the guest can make QEMU use {most} memory maps, and "
         f"vm.max_map_count is {{limit}}; {_ABORTS}",
-        "before the VM starts, run: sysctl -w vm.max_map_count={wanted}; or {fewer}",
+        "set vm.max_map_count={wanted} before the VM starts (sysctl -w), or {fewer}",
     ),
     warning(
         "maps_may_run_out",
         "the guest can make QEMU use {most} memory maps, and vm.max_map_count is {limit}; "
         f"{_ABORTS}",
-        "run: sysctl -w vm.max_map_count={wanted}; or {fewer}",
+        "set vm.max_map_count={wanted} (sysctl -w), or {fewer}",
     ),
 )

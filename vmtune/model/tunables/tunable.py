@@ -187,7 +187,7 @@ class Tunable:
     def _integer(self, raw: object) -> int:
         if not isinstance(raw, int | str):
             raise ValueError(f"expects a whole number such as {units.examples(self.unit)}")
-        value = units.parse(raw, self.unit)
+        value = self._whole(raw, units.parse(raw, self.unit))
         if self.minimum is not None and value < self.minimum:
             raise ValueError(
                 f"{self.render(value)} is below the least, {self.render(self.minimum)}"
@@ -198,6 +198,24 @@ class Tunable:
             below = 1 << (value.bit_length() - 1)
             raise ValueError(f"{value} is no power of two; the nearest are {below} and {below * 2}")
         return value
+
+    def _whole(self, raw: str | int, value: int) -> int:
+        """*value* in whole steps of libvirt, the nearest, if *raw* is in bits, where no round
+        number is whole: 10Gbit/s is 1,192 MiB/s. Bytes are meant as they are written."""
+        scale = self.libvirt.scale if self.libvirt else 1
+        if scale <= 1 or value < scale or not isinstance(raw, str) or "bit" not in raw:
+            return value
+        return round(value / scale) * scale
+
+    def rounding(self, raw: object) -> str:
+        """What is told of a text that :meth:`accept` rounds; empty if it does not."""
+        if self.kind is not Kind.INTEGER or not isinstance(raw, str):
+            return ""
+        try:
+            exact, value = units.parse(raw, self.unit), self.accept(raw)
+        except ValueError:
+            return ""
+        return "" if value == exact else f"{raw.strip()} is rounded to {self.render(value)}"
 
     def render(self, value: Value | None) -> str:
         """*value* as people read it: ``on``, ``64 MiB``, ``zstd``; None is ``unset``."""

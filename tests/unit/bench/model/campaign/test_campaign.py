@@ -88,7 +88,7 @@ def test_a_file_says_all_that_a_campaign_has() -> None:
                 "tuned",
                 profile="fast",
                 revision=3,
-                values={"max_bandwidth_bytes_per_s": 125_000_000},
+                values={"max_bandwidth_bytes_per_s": 119 << 20},
                 scenario={"transport": "unix"},
                 qemu="qemu-7.2",
                 testbed=Testbed.LAB,

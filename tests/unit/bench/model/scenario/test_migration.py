@@ -188,7 +188,7 @@ def test_sizes_and_rates_may_have_units_and_values_too() -> None:
     )
     assert scenario.vm.memory_bytes == 768 * MIB
     assert scenario.workload.region_bytes == 512 * MIB
-    assert scenario.values == {"max_bandwidth_bytes_per_s": 125_000_000, "auto_converge": True}
+    assert scenario.values == {"max_bandwidth_bytes_per_s": 119 << 20, "auto_converge": True}
 
 
 def test_overrides_leave_the_rest_and_a_null_takes_a_value_away() -> None:

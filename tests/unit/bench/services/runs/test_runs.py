@@ -171,7 +171,7 @@ async def test_the_runner_gets_the_order_as_it_was_given(it: It, tmp_path: Path)
     )
     done = await it.do(request)
     (order,) = it.runner.orders
-    values = {"multifd": True, "multifd_channels": 16, "max_bandwidth_bytes_per_s": 125_000_000}
+    values = {"multifd": True, "multifd_channels": 16, "max_bandwidth_bytes_per_s": 119 << 20}
     assert order.effective.values == values == done.values
     assert (order.scenario.warmup_s, order.scenario.steps) == (3, tuple(steps))
     assert (order.kvm, order.overrides) == (False, frozenset({"optmem_too_low"}))
