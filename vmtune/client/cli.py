@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -102,11 +102,24 @@ COMMANDS = {
     ),
 }
 """Each subcommand: its module and its line of help."""
+SECTIONS: Mapping[str, Sequence[str]] = {
+    "Common commands": (
+        "vm", "host", "profile", "plan", "apply", "verify", "migrate", "migration", "evacuate",
+        "doctor",
+    ),
+    "Tuning": ("assign", "explain", "revert", "application", "tunables", "pack"),
+    "Migrations": ("forecast", "evacuation", "virsh-args", "install-hook", "uninstall-hook"),
+    "Benchmarks": ("bench", "compare", "reference"),
+    "Service": ("serve", "health", "service", "events", "token", "audit", "db"),
+    "First steps": ("demo", "lab", "completion"),
+}  # fmt: skip
+"""The help page's groups of subcommands, the common ones first."""
 
 
 @click.group(
     cls=LazyGroup,
     commands=COMMANDS,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 success, 1 error, 2 differences.",
 )

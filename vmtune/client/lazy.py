@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -14,6 +14,7 @@ class LazyGroup(click.Group):
     :param commands: ``{name: ("module:attribute", "one line of help")}``. The line is here
         so that the help page needs none of the modules. Empty: the command is hidden.
         Commands may be added as to any group too.
+    :param sections: titles of the help page with the names below each; one list without.
     """
 
     def __init__(
@@ -21,10 +22,12 @@ class LazyGroup(click.Group):
         name: str | None = None,
         *,
         commands: Mapping[str, tuple[str, str]] | None = None,
+        sections: Mapping[str, Sequence[str]] | None = None,
         **attributes: object,
     ) -> None:
         super().__init__(name, **attributes)  # type: ignore[arg-type]  # click's own keywords
         self.commands_by_name: Mapping[str, tuple[str, str]] = commands or {}
+        self.sections: Mapping[str, Sequence[str]] = sections or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names in the order in which people should read them."""
@@ -41,6 +44,13 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The help page's list of commands: lazy ones from the table alone."""
+        lines = dict(self._lines())
+        widest = max(map(len, lines), default=0)
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), lines[name]) for name in names])
+        if self.sections:
+            return
         with formatter.section("Commands"):
             formatter.write_dl(
                 self._lines()

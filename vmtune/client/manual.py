@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from vmtune import __version__
-from vmtune.client.cli import COMMANDS, root
+from vmtune.client.cli import COMMANDS, SECTIONS, root
 from vmtune.config.settings import DEFAULT_FILE, Settings
 
 _SHARED = {option.name for option in root.params}
@@ -45,8 +45,11 @@ def _first_page() -> Iterator[str]:
     yield from _head("vmtune", _text(root))
     yield from (".SH SYNOPSIS", ".B vmtune", r"[\fIOPTIONS\fR] \fICOMMAND\fR [\fIARGS\fR]...")
     yield ".SH COMMANDS"
-    for name, (_, line) in COMMANDS.items():
-        yield from (".TP", rf"\fBvmtune\-{_escaped(name)}\fR(1)", _escaped(line))
+    for title, names in SECTIONS.items():
+        yield from (".SS", _escaped(title))
+        for name in names:
+            line = COMMANDS[name][1]
+            yield from (".TP", rf"\fBvmtune\-{_escaped(name)}\fR(1)", _escaped(line))
     yield from (
         ".SH OPTIONS",
         "All commands accept these options, before or after the command's name.",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -40,6 +40,9 @@ class Session:
     :param url: the service's, instead of its socket.
     :param token_file: holds the token for the URL.
     :param reason: why the command changes something, for the audit log.
+    :param watch: show it again every :attr:`every` seconds, until Ctrl-C or the end.
+    :param ended: what was shown last has ended and will not change.
+    :param echo: prints a line of the result.
     :param quiet: print errors only; see the exit code.
     """
 
@@ -47,6 +50,10 @@ class Session:
     output: str = _TABLE
     wide: bool = False
     sort: str = ""
+    watch: bool = False
+    every: float = 2.0
+    ended: bool = False
+    echo: Callable[[str], None] = click.echo
     quiet: bool = False
     debug: bool = False
     url: str = ""
@@ -93,12 +100,13 @@ class Session:
 
     def show(self, document: Document, lines: Callable[[], Iterable[str]]) -> None:
         """Print *document* in the format that was asked for, or else *lines* for people."""
+        self.ended = bool(document.get("ended"))
         if self.for_programs:
             for line in FORMATS[self.output](document):
-                click.echo(line)
+                self.echo(line)
         elif not self.quiet:
             for line in lines():
-                click.echo(line)
+                self.echo(line)
 
     def show_list(
         self,
@@ -203,9 +211,38 @@ _sort = click.option(
 )
 
 
+_watch = (
+    click.option("--watch", is_flag=True, **_KEEP, help="Show it again and again; Ctrl-C ends it."),
+    click.option(
+        "--every",
+        type=click.FloatRange(min=0.2),
+        metavar="SECONDS",
+        **_KEEP,
+        help="How often, with --watch. Default: 2.",
+    ),
+)
+
+
 def listing(command: _F) -> _F:
     """The options of a command that prints a list by :meth:`Session.show_list`."""
-    return common(_sort(command))
+    return watchable(_sort(command))
+
+
+def watchable(command: _F) -> _F:
+    """The options of a command that reads and shows, and may do so again and again."""
+
+    @wraps(command)
+    def called(*args: Any, **options: Any) -> Any:  # any: click's options, and what it returns
+        session = click.get_current_context().ensure_object(Session)
+        if not session.watch:
+            return command(*args, **options)
+        from vmtune.client.repeat import repeat  # noqa: PLC0415 - it needs this module
+
+        return repeat(session, lambda: command(*args, **options))
+
+    for option in reversed(_watch):
+        called = option(called)
+    return common(cast("_F", called))
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

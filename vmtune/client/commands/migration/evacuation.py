@@ -10,7 +10,7 @@ from vmtune.client.commands.migration.evacuate import watch_evacuation
 from vmtune.client.complete import evacuations, hosts
 from vmtune.client.connection.http import Document
 from vmtune.client.resolve import EVACUATION, find
-from vmtune.client.session import Session, common, listing, pass_session
+from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
 from vmtune.client.views.evacuations import lines, path_of, vms_of
 from vmtune.client.views.output import Column
@@ -61,7 +61,7 @@ def list_evacuations(
 
 @evacuation.command()
 @click.argument("which", metavar="EVACUATION", shell_complete=evacuations)
-@common
+@watchable
 @pass_session
 def show(session: Session, which: str) -> None:
     """Show an evacuation and the state of each VM.

@@ -13,10 +13,11 @@ from vmtune.client.complete import assignments, migrations, vms
 from vmtune.client.connection.http import Document
 from vmtune.client.resolve import MIGRATION
 from vmtune.client.resolve import resolve as resolve_id
-from vmtune.client.session import Session, common, listing, pass_session
+from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.values import parse_assignments
 from vmtune.client.views import render
 from vmtune.client.views.controllers import record_lines
+from vmtune.client.views.now import progress_lines
 from vmtune.client.views.output import Column, table
 from vmtune.client.vms import resolve
 
@@ -74,12 +75,18 @@ def _cells(row: Document) -> tuple[str, ...]:
 
 @migration.command()
 @click.argument("id", metavar="MIGRATION", shell_complete=migrations)
-@common
+@watchable
 @pass_session
 def show(session: Session, id: str) -> None:
-    """Show a migration and the outcome of each tunable."""
+    """Show a migration and the outcome of each tunable; of a running one also its progress."""
     record = session.client.get(f"{_path(session, id)}")
-    session.show(record, lambda: lines(record))
+
+    def shown() -> Iterator[str]:
+        yield from lines(record)
+        if not (record["ended"] or record["queued"]):
+            yield from progress_lines(session.client, record)
+
+    session.show(record, shown)
 
 
 @migration.command()
