@@ -8,16 +8,33 @@ from tests.support.browser import settled
 from tests.support.live import Live
 
 
+def test_a_host_is_emptied_and_marked_safe_in_three_clicks(it: Live, page: Page) -> None:
+    try:
+        with it.vm(memory_bytes=64 << 20) as vm:
+            page.goto("/hosts")
+            page.get_by_role("link", name="a", exact=True).click()
+            page.get_by_role("link", name="Evacuate").click()
+            page.get_by_role("button", name=re.compile(r"^Move \d+ VMs?$")).click()
+            safe = page.get_by_text("a is in maintenance and runs no VMs: safe to reboot")
+            expect(safe).to_be_visible(timeout=60_000)
+            assert it.states(vm) == {"b": "running"}
+            assert it.client.get("/hosts/a")["maintenance_since"] is not None
+    finally:
+        it.client.put("/hosts/a/maintenance", {"on": False})
+
+
 def test_planned_on_the_hosts_page_and_followed_to_the_end(it: Live, page: Page) -> None:
     with it.vm(memory_bytes=64 << 20) as vm:
+        before = it.client.get("/hosts/a/evacuations")["items"]
         page.goto("/hosts/a")
         page.get_by_role("link", name="Evacuate").click()
         expect(page).to_have_url(re.compile("/hosts/a/evacuate$"))
         row = page.get_by_role("row", name=re.compile(vm.name))
         expect(row).to_contain_text("moves")
         page.get_by_role("checkbox", name="b", exact=True).check()
+        page.get_by_role("checkbox", name="Begin maintenance of a").uncheck()
         settled(page)
-        assert it.client.get("/hosts/a/evacuations")["items"] == []
+        assert it.client.get("/hosts/a/evacuations")["items"] == before
 
         page.get_by_role("button", name=re.compile(r"^Move \d+ VMs?$")).click()
         expect(page).to_have_url(re.compile("/hosts/a/evacuations/[-0-9a-f]{36}$"))
@@ -27,6 +44,7 @@ def test_planned_on_the_hosts_page_and_followed_to_the_end(it: Live, page: Page)
         )
         settled(page)
         assert it.states(vm) == {"b": "running"}
+        assert it.client.get("/hosts/a")["maintenance_since"] is None
         page.goto("/hosts/a")
         table = page.get_by_role("grid", name="Evacuations")
         expect(table).to_contain_text(re.compile("completed|incomplete"))

@@ -48,6 +48,7 @@ export const host = (name: string) =>
 export interface VmFilter {
   host?: string;
   search?: string;
+  state?: Schemas["VmState"];
   sort?: Schemas["VmSort"];
   label?: string[];
   tuning_state?: Schemas["TuningState"];

@@ -32,6 +32,7 @@ import { about } from "../components/measure";
 import { PageHead } from "../components/PageHead";
 import { useToasts } from "../components/toasts";
 import { EvacuationLabel, EvacuationVms } from "./evacuation/EvacuationVms";
+import { SafeToReboot } from "./host/SafeToReboot";
 
 type Record = Schemas["EvacuationView"];
 
@@ -72,6 +73,11 @@ export default function EvacuationPage() {
                     variant="warning"
                     title={`${count(data.left)} of its VMs remain on ${data.host}; see the reasons below`}
                   />
+                </StackItem>
+              )}
+              {data.ended && (
+                <StackItem>
+                  <SafeToReboot name={name} />
                 </StackItem>
               )}
               <StackItem>

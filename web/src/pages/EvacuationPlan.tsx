@@ -18,7 +18,8 @@ import { useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import type { Schemas } from "../api/client";
 import { type Asked, evacuationPlan, startEvacuation } from "../api/evacuations";
-import { hosts } from "../api/queries";
+import { setMaintenance } from "../api/hosts";
+import { host, hosts } from "../api/queries";
 import { Async } from "../components/Async";
 import { count } from "../components/format";
 import { More } from "../components/More";
@@ -40,6 +41,8 @@ export default function EvacuationPlanPage() {
   const [order, setOrder] = useState<Schemas["Order"]>("priority");
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [stop, setStop] = useState("");
+  const [maintain, setMaintain] = useState(true);
+  const inMaintenance = useQuery(host(name)).data?.maintenance_since != null;
   const [overrides, setOverrides] = useState<Readonly<Record<string, string[]>>>({});
   const asked: Asked = {
     order,
@@ -49,7 +52,11 @@ export default function EvacuationPlanPage() {
   };
   const plan = useQuery({ ...evacuationPlan(name, asked), placeholderData: keepPreviousData });
   const start = useMutation({
-    mutationFn: () => startEvacuation(name, asked),
+    mutationFn: async () => {
+      // Before it starts: what others migrate meanwhile shall not come here.
+      if (maintain && !inMaintenance) await setMaintenance(name, true);
+      return startEvacuation(name, asked);
+    },
     onSuccess: (made) => navigate(`/hosts/${encodeURIComponent(name)}/evacuations/${made.id}`),
     onError: (error) => toasts.failed("The evacuation did not start", error),
   });
@@ -111,6 +118,14 @@ export default function EvacuationPlanPage() {
                 </FlexItem>
               </Flex>
               <Destinations name={name} chosen={chosen} choose={setChosen} />
+              <Checkbox
+                id="evacuation-maintenance"
+                label={`Begin maintenance of ${name}`}
+                description="It receives no VMs until you end its maintenance."
+                isChecked={maintain || inMaintenance}
+                isDisabled={inMaintenance}
+                onChange={(_event, on) => setMaintain(on)}
+              />
             </Form>
           </StackItem>
           <StackItem>

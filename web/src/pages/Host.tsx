@@ -4,15 +4,17 @@ import { Link, useParams } from "react-router";
 import type { Schemas } from "../api/client";
 import { host } from "../api/queries";
 import { Async } from "../components/Async";
-import { ButtonLink } from "../components/ButtonLink";
 import { type Fact, Facts } from "../components/Facts";
 import { Findings } from "../components/Findings";
-import { bytes, count } from "../components/format";
+import { bytes, count, counted } from "../components/format";
+import { HostStanding, hostMemory } from "../components/HostStanding";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
 import { Problems } from "../components/Problems";
 import { TunableName } from "../components/TunableName";
 import { HostEvacuations } from "./evacuation/HostEvacuations";
+import { HostActions } from "./host/HostActions";
+import { SafeToReboot } from "./host/SafeToReboot";
 
 export default function Host() {
   const { name = "" } = useParams();
@@ -22,17 +24,21 @@ export default function Host() {
       <PageHead
         title={name}
         trail={[{ to: "/hosts", text: "Hosts" }]}
-        actions={
-          <ButtonLink to={`/hosts/${encodeURIComponent(name)}/evacuate`} variant="secondary">
-            Evacuate
-          </ButtonLink>
-        }
+        actions={<HostActions name={name} host={found.data} />}
       />
       <PageSection>
         <Async query={found}>
           {(data) => (
             <Stack hasGutter>
               <Problems problems={data.problems} />
+              {data.maintenance_since && (
+                <StackItem>
+                  <SafeToReboot name={name} />
+                </StackItem>
+              )}
+              <StackItem>
+                <Facts title="At a glance" facts={glance(data)} spread />
+              </StackItem>
               {data.facts && (
                 <StackItem>
                   <Card>
@@ -70,9 +76,6 @@ export default function Host() {
               <StackItem>
                 <HostEvacuations name={name} />
               </StackItem>
-              <StackItem>
-                <Link to={`/vms?host=${encodeURIComponent(name)}`}>VMs of {name}</Link>
-              </StackItem>
             </Stack>
           )}
         </Async>
@@ -82,6 +85,24 @@ export default function Host() {
 }
 
 const UNKNOWN = "unknown";
+
+/** As of the last contact. */
+function glance(data: Schemas["HostDetail"]): Fact[] {
+  const vms = `/vms?host=${encodeURIComponent(data.name)}`;
+  return [
+    ["State", <HostStanding key="state" host={data} />],
+    [
+      "VMs",
+      <Link key="vms" to={vms}>
+        {counted(data.vm_count, "VM")}
+      </Link>,
+    ],
+    ["Memory", hostMemory(data)],
+    ["Findings", data.finding_count ?? "not known yet"],
+    ["Last contact", <Moment key="contact" at={data.answered_at} />],
+    ["In maintenance since", <Moment key="maintenance" at={data.maintenance_since} />],
+  ];
+}
 
 function added(data: Schemas["HostDetail"]): Fact[] {
   return [

@@ -1,25 +1,26 @@
-import { PageSection } from "@patternfly/react-core";
+import { Button, PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "react-router";
+import { useState } from "react";
+import { Link, useNavigate } from "react-router";
 import type { Schemas } from "../api/client";
 import { hostsFound } from "../api/queries";
 import { Empty } from "../components/Async";
 import { type Filter, Filters, useFilters } from "../components/Filters";
-import { bytes } from "../components/format";
+import { HostStanding, hostMemory } from "../components/HostStanding";
 import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
-import { HostLabel, Labelled } from "../components/StateLabel";
+import { HostForm } from "./host/HostForm";
 
 const COLUMNS: readonly ColumnOf<Schemas["HostView"]>[] = [
   { title: "Name", cell: (each) => <Link to={`/hosts/${each.name}`}>{each.name}</Link> },
-  { title: "State", cell: (each) => <Standing host={each} /> },
+  { title: "State", cell: (each) => <HostStanding host={each} /> },
   {
     title: "VMs",
     text: "short",
     cell: (each) => <Link to={`/vms?host=${encodeURIComponent(each.name)}`}>{each.vm_count}</Link>,
   },
-  { title: "Memory", text: "short", cell: memory },
+  { title: "Memory", text: "short", cell: hostMemory },
   { title: "Findings", text: "short", cell: (each) => each.finding_count ?? "not known yet" },
   { title: "QEMU", text: "short", cell: (each) => each.qemu_version ?? "–" },
   { title: "libvirt", text: "short", cell: (each) => each.libvirt_version ?? "–" },
@@ -28,34 +29,6 @@ const COLUMNS: readonly ColumnOf<Schemas["HostView"]>[] = [
   { title: "URI", text: "breaks", cell: (each) => each.uri },
 ];
 
-/** Whether it answers, since when not and why; and whether it is in maintenance. */
-function Standing({ host }: { host: Schemas["HostView"] }) {
-  return (
-    <>
-      <HostLabel state={host.state} />
-      {host.maintenance_since && (
-        <>
-          {" "}
-          <Labelled look="warning">
-            {host.vm_count === 0 ? "maintenance, empty: safe to reboot" : "maintenance"}
-          </Labelled>
-        </>
-      )}
-      {host.unreachable && (
-        <>
-          {" "}
-          since <Moment at={host.unreachable.since} />: {host.unreachable.reason}
-        </>
-      )}
-    </>
-  );
-}
-
-function memory({ memory_bytes: all, memory_available_bytes: free }: Schemas["HostView"]): string {
-  if (all === null) return "–";
-  return free === null ? bytes(all) : `${bytes(free)} free of ${bytes(all)}`;
-}
-
 const FILTERS: readonly Filter<"search">[] = [
   { name: "search", label: "Search by name or URI", empty: "Name or URI" },
 ];
@@ -63,9 +36,12 @@ const FILTERS: readonly Filter<"search">[] = [
 export default function Hosts() {
   const [chosen, choose] = useFilters(FILTERS);
   const list = useInfiniteQuery(hostsFound(chosen.search ?? ""));
+  const [adding, setAdding] = useState(false);
+  const navigate = useNavigate();
+  const add = <Button onClick={() => setAdding(true)}>Add host</Button>;
   return (
     <>
-      <PageHead title="Hosts" />
+      <PageHead title="Hosts" actions={add} />
       <PageSection>
         <Filters filters={FILTERS} chosen={chosen} choose={choose} />
         <PagedList
@@ -75,7 +51,7 @@ export default function Hosts() {
               <Empty title="No host matches" />
             ) : (
               <Empty title="No hosts yet">
-                Add one with <code>vmtune host add NAME qemu:///system</code>
+                Add one here, or with <code>vmtune host add NAME qemu:///system</code>
               </Empty>
             )
           }
@@ -91,6 +67,12 @@ export default function Hosts() {
           )}
         </PagedList>
       </PageSection>
+      {adding && (
+        <HostForm
+          close={() => setAdding(false)}
+          done={(made) => navigate(`/hosts/${encodeURIComponent(made.name)}`)}
+        />
+      )}
     </>
   );
 }

@@ -5,9 +5,6 @@ import {
   ClipboardCopy,
   Form,
   FormGroup,
-  FormHelperText,
-  HelperText,
-  HelperTextItem,
   Modal,
   ModalBody,
   ModalFooter,
@@ -18,6 +15,7 @@ import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { createToken } from "../../api/actions";
 import { Failure } from "../../components/Async";
+import { TextField } from "../../components/TextField";
 import { asToken, type TypedToken } from "./token";
 
 const NOTHING: TypedToken = { name: "", scopes: ["read"], hosts: "", selector: "", lastDay: "" };
@@ -98,21 +96,21 @@ export function CreateToken({
                 />
               ))}
             </FormGroup>
-            <Field
+            <TextField
               id="token-hosts"
               label="Only on these hosts"
               help="Comma-separated names; empty for all."
               value={typed.hosts}
               change={(hosts) => change({ hosts })}
             />
-            <Field
+            <TextField
               id="token-selector"
               label="Only for VMs with these labels"
               help="As in tier=db,zone=a; empty for all."
               value={typed.selector}
               change={(selector) => change({ selector })}
             />
-            <Field
+            <TextField
               id="token-expiry"
               label="Last day"
               help="Empty for no expiry. It also becomes invalid with its creator."
@@ -144,38 +142,5 @@ export function CreateToken({
         )}
       </ModalFooter>
     </Modal>
-  );
-}
-
-function Field({
-  id,
-  label,
-  help,
-  type = "text",
-  value,
-  change,
-}: {
-  id: string;
-  label: string;
-  help: string;
-  type?: "text" | "date";
-  value: string;
-  change: (value: string) => void;
-}) {
-  return (
-    <FormGroup label={label} fieldId={id}>
-      <TextInput
-        id={id}
-        type={type}
-        value={value}
-        aria-describedby={`${id}-help`}
-        onChange={(_event, typed) => change(typed)}
-      />
-      <FormHelperText>
-        <HelperText id={`${id}-help`}>
-          <HelperTextItem>{help}</HelperTextItem>
-        </HelperText>
-      </FormHelperText>
-    </FormGroup>
   );
 }

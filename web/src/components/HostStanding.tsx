@@ -1,0 +1,35 @@
+import type { Schemas } from "../api/client";
+import { bytes } from "./format";
+import { Moment } from "./Moment";
+import { HostLabel, Labelled } from "./StateLabel";
+
+type Host = Schemas["HostView"];
+
+/** Whether it answers, since when not and why; and whether it is in maintenance. */
+export function HostStanding({ host }: { host: Host }) {
+  return (
+    <>
+      <HostLabel state={host.state} />
+      {host.maintenance_since && (
+        <>
+          {" "}
+          <Labelled look="warning">
+            {host.vm_count === 0 ? "maintenance, empty: safe to reboot" : "maintenance"}
+          </Labelled>
+        </>
+      )}
+      {host.unreachable && (
+        <>
+          {" "}
+          since <Moment at={host.unreachable.since} />: {host.unreachable.reason}
+        </>
+      )}
+    </>
+  );
+}
+
+/** A host's memory as of the last contact; a dash where it is not known. */
+export function hostMemory({ memory_bytes: all, memory_available_bytes: free }: Host): string {
+  if (all === null) return "–";
+  return free === null ? bytes(all) : `${bytes(free)} free of ${bytes(all)}`;
+}
