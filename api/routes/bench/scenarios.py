@@ -24,7 +24,7 @@ from vmtune.api.schemas.bench.scenarios import (
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Testbed
-from vmtune.bench.services.campaigns.campaigns import KNOWN
+from vmtune.bench.services.campaigns.campaigns import known_scenarios
 from vmtune.errors import NotFound
 from vmtune.services.queries import part_in_order
 
@@ -73,7 +73,8 @@ async def list_measured_scenarios(
 ) -> MeasuredScenarioPage:
     """Scenarios that have runs: predefined and custom ones."""
     page = await on.runs.scenarios(after, limit)
-    items = [MeasuredScenarioView.of(each, each.name in KNOWN) for each in page.items]
+    known = known_scenarios()
+    items = [MeasuredScenarioView.of(each, each.name in known) for each in page.items]
     return MeasuredScenarioPage(items=items, next=page.next)
 
 

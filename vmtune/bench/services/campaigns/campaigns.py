@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -41,13 +42,16 @@ from vmtune.storage import Page, Store
 
 log = structlog.get_logger(__name__)
 
-KNOWN: Mapping[str, AnyScenario] = {
-    **CATALOGUE,
-    **{f"{name}{QUICK}": in_small(scenario) for name, scenario in SCENARIOS.items()},
-}
-"""Scenarios that a campaign may name."""
 _DRAWN_BELOW = 1 << 53
 """Seeds below are exact in every reader of JSON, those whose numbers are floats included."""
+
+
+@functools.cache
+def known_scenarios() -> Mapping[str, AnyScenario]:
+    """Scenarios that a campaign may name. Computed when first asked for: it would be a good part
+    of the time that a service takes to start."""
+    small = {f"{name}{QUICK}": in_small(scenario) for name, scenario in SCENARIOS.items()}
+    return {**CATALOGUE, **small}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class CampaignService:
         :raise Blocked: an arm that cannot be run here.
         """
         check_storable(document, "campaign")
-        campaign = read_campaign(document, KNOWN)
+        campaign = read_campaign(document, known_scenarios())
         if campaign.published is not None:
             found = reference(campaign.published.reference)
             if campaign.published.table:
