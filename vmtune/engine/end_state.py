@@ -41,6 +41,7 @@ class Evidence:
     :param error: why a phase broke off.
     :param left: the source has reported that the VM has migrated away.
     :param interrupted: a libvirt of either side went away meanwhile.
+    :param switched: QEMU was seen in post-copy.
     :param anothers: what migrates the VM is not this migration, which never began.
     """
 
@@ -50,6 +51,7 @@ class Evidence:
     left: bool = False
     interrupted: bool = False
     anothers: bool = False
+    switched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +113,10 @@ async def _look_at_refused(
     """The end of a migration that its starter calls failed. libvirt does so where it loses its
     connection to the other libvirt, and in post-copy QEMU goes on without."""
     end = await ask_both(record, stopped, evidence, source, destination)
-    if end.state in (MigrationState.FAILED, MigrationState.CANCELLED) and end.why != GUEST_LOST:
-        return End(stopped, said)
-    if end.state is MigrationState.COMPLETED:
+    if end.state is MigrationState.COMPLETED or end.why in (GUEST_LOST, ROLLED_BACK):
         return end
+    if end.state in (MigrationState.FAILED, MigrationState.CANCELLED):
+        return End(stopped, said)
     return replace(end, why=f"{end.why}; it was reported as failed: {said}")
 
 
@@ -162,6 +164,7 @@ def _with_memory(here: HostView, evidence: Evidence) -> HostView:
     """The source's answer, with its last answer while it had the VM."""
     last = evidence.snapshot
     completed = last is not None and last.status is QemuStatus.COMPLETED
+    here = replace(here, switched=evidence.switched)
     left = evidence.left or here.state is VmState.MIGRATED or completed
     if here.present and last is not None and last.error and not here.why:
         return replace(here, left=left, why=last.error)
@@ -181,8 +184,9 @@ def conclude(here: HostView, there: HostView, stopped: MigrationState) -> End:
             return End(state, here.why or "it stopped unobserved; the VM is on the source")
         case Guest.GONE:
             return End(MigrationState.FAILED, here.why or "the VM runs on neither host")
-        case Guest.LOST:
-            return End(MigrationState.FAILED, GUEST_LOST)
+        case Guest.LOST | Guest.ROLLED_BACK as guest:
+            why = GUEST_LOST if guest is Guest.LOST else ROLLED_BACK
+            return End(MigrationState.FAILED, why)
         case Guest.AWAY if here.left:
             return End(MigrationState.COMPLETED)
         case Guest.AWAY:
@@ -209,6 +213,15 @@ GUEST_LOST = (
     "guest lost: it ran on the destination in post-copy, and its QEMU there is gone; what the "
     "source has is no whole guest and must not be resumed"
 )
+ROLLED_BACK = (
+    "guest rolled back: its QEMU on the destination ended in post-copy, and the source's runs the "
+    "guest as it was at the switch. What it did since is lost, and its disks may be newer than its "
+    "memory: reset it, and check its file systems"
+)
+ON_BOTH = (
+    "the guest runs on the destination, and the source's QEMU runs it, too, as it was before the "
+    "switch to post-copy: end the one on the source at once, their disks are the same"
+)
 
 
 def _why_broken(here: HostView, there: HostView) -> str:
@@ -225,6 +238,8 @@ def _why_broken(here: HostView, there: HostView) -> str:
 def _why_open(here: HostView, there: HostView) -> str:
     if here.silent:
         return f"the source cannot be asked: {here.silent}"
+    if here.rolled_back and there.present:
+        return ON_BOTH
     if here.present and there.present:
         return "both hosts have the VM: they are not yet done"
     if here.moving and here.status is not None:

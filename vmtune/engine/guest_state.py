@@ -26,6 +26,7 @@ class HostView:
     :param left: it reported that the VM has migrated away.
     :param nowhere: no such host: it is unknown where the VM went.
     :param reason: what libvirt says of post-copy; none without libvirt.
+    :param switched: QEMU was seen in post-copy.
     """
 
     state: VmState | None = None
@@ -36,6 +37,7 @@ class HostView:
     left: bool = False
     nowhere: bool = False
     reason: Postcopy = Postcopy.NONE
+    switched: bool = False
 
     @property
     def present(self) -> bool:
@@ -46,6 +48,8 @@ class HostView:
         """It has the VM in post-copy: its memory is on two hosts."""
         if self.status is not None and self.status.in_postcopy:
             return self.present
+        if self.rolled_back:
+            return False
         all_arrived = self.status is QemuStatus.COMPLETED  # libvirt's reason may be older
         return self.present and self.reason is not Postcopy.NONE and not all_arrived
 
@@ -55,6 +59,14 @@ class HostView:
         if self.status is not None and self.status.in_postcopy:
             return self.present and self.status is QemuStatus.POSTCOPY_PAUSED
         return self.split and self.reason is Postcopy.FAILED
+
+    @property
+    def rolled_back(self) -> bool:
+        """Its QEMU runs the guest of before the switch to post-copy again. QEMU does so where all
+        was sent and the destination ended before it confirmed that (``migration_completion`` and
+        ``migration_iteration_finish`` in migration/migration.c; seen of 10.0.2)."""
+        switched = self.switched or self.reason is not Postcopy.NONE
+        return switched and self.state is VmState.RUNNING and self.status is QemuStatus.FAILED
 
     @property
     def left_behind(self) -> bool:
@@ -83,6 +95,8 @@ class Part(StrEnum):
     """A whole guest, of which a copy is on its way."""
     SENT = "sent"
     """A stopped copy, of which all has been sent."""
+    OLD = "old"
+    """A whole guest, which runs as it was before the switch to post-copy."""
     WHOLE = "whole"
     SPLIT = "split"
     """A part of the guest's memory, in post-copy."""
@@ -102,6 +116,8 @@ def part_of(view: HostView, source: bool) -> Part:
         return Part.NONE
     if view.split:
         return Part.BROKEN if view.broken else Part.SPLIT
+    if source and view.rolled_back:
+        return Part.OLD
     if source and view.left_behind:
         return Part.SENT
     return Part.MOVING if source and view.moving else Part.WHOLE
@@ -120,6 +136,8 @@ class Guest(StrEnum):
     """The same, and the two no longer reach each other."""
     LOST = "lost"
     """It was on the destination, whose QEMU is gone; what the source has is no whole guest."""
+    ROLLED_BACK = "rolled_back"
+    """On the source, as it was before the switch to post-copy."""
     GONE = "gone"
     """On neither host."""
     AWAY = "away"
@@ -136,6 +154,7 @@ NONE     open   away   gone   gone   there  broken broken
 WAITS    open   open   open   open   open   broken broken
 MOVING   open   open   open   open   open   split  broken
 SENT     open   open   open   open   there? there? there?
+OLD      open   rolled_back rolled_back rolled_back open open open
 WHOLE    here   here   here   here   open   broken broken
 SPLIT    split  split  open   split  split  split  broken
 BROKEN   broken broken lost   broken broken broken broken

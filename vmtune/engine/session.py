@@ -147,6 +147,7 @@ class MigrationSession:
         self._active = False
         self._cancelling_since: float | None = None
         self._anothers = False
+        self._switched = False
         self._postcopy = PostcopyWatch(hosts, notes, self._clock)
         self._disks = CopyWatch(hosts, notes)
 
@@ -343,6 +344,7 @@ class MigrationSession:
             left=self._origin.left(record),
             interrupted=await self._was_interrupted(),
             anothers=await self._is_anothers(record),
+            switched=self._switched,
         )
         record = await self.notes.record()
         return await finalize(record, self.hosts, evidence, self.tunables, reapply)
@@ -359,6 +361,7 @@ class MigrationSession:
 
     async def _on_snapshot(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self._switched |= snapshot.status.in_postcopy
         await self.notes.sampled(snapshot, self._controllers, await self._expected(snapshot))
         await self._postcopy.on_snapshot(snapshot)
         if snapshot.status.running:

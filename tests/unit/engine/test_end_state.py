@@ -232,6 +232,21 @@ async def test_a_refusal_is_not_believed_without_a_look(
         assert "client socket is closed" in end.why
 
 
+@pytest.mark.parametrize("evidence", [Evidence(Refused(), switched=True), Evidence(switched=True)])
+async def test_a_guest_that_qemu_has_rolled_back_is_told(evidence: Evidence) -> None:
+    """Its destination ended when all was sent: the source's QEMU runs what it had at the switch."""
+    asked = cast(Driver, Host(FAILED)), cast(Driver, Host(LEFT))
+    end = await find_end(make_migration(), evidence, *asked)
+    assert end == end_state.End(MigrationState.FAILED, end_state.ROLLED_BACK)
+
+
+async def test_a_lost_guest_is_told_in_the_words_by_which_nothing_is_restored() -> None:
+    source = Host((VmState.PAUSED, QemuStatus.POSTCOPY_PAUSED))
+    asked = cast(Driver, source), cast(Driver, Host(LEFT))
+    end = await find_end(make_migration(), Evidence(handle=Refused()), *asked)
+    assert end == end_state.End(MigrationState.FAILED, end_state.GUEST_LOST)
+
+
 async def test_one_that_libvirt_refused_to_begin_has_failed_whatever_another_migrates() -> None:
     """Neither host is asked: what they say is of the other's."""
 

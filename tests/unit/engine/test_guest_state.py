@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.engine.end_state import conclude
+from vmtune.engine.end_state import ON_BOTH, ROLLED_BACK, conclude
 from vmtune.engine.guest_state import TABLE, Guest, HostView, Part, guest_state, part_of
 from vmtune.model.host.facts import Postcopy, VmState
 from vmtune.model.migration.record import MigrationState, QemuStatus
@@ -20,6 +20,7 @@ answers = st.builds(
     reason=st.sampled_from(Postcopy),
     leaving=st.booleans(),
     left=st.booleans(),
+    switched=st.booleans(),
 )
 said = answers | st.just(HostView(silent="no route to host"))
 destinations = said | st.just(HostView(nowhere=True))
@@ -28,7 +29,7 @@ stops = st.sampled_from([MigrationState.FAILED, MigrationState.CANCELLED])
 
 def test_every_pair_of_parts_is_written_down() -> None:
     sources = set(Part)
-    columns = set(Part) - {Part.MOVING, Part.SENT}
+    columns = set(Part) - {Part.MOVING, Part.SENT, Part.OLD}
     assert set(TABLE) == set(itertools.product(sources, columns))
 
 
@@ -92,7 +93,33 @@ def test_completed_is_only_what_runs_or_stands_whole_on_the_destination(
             Guest.LOST,
         ),
         (HostView(), HostView(VmState.RUNNING, status=QemuStatus.POSTCOPY_PAUSED), Guest.BROKEN),
+        # the destination's QEMU ended when all was sent, and before it had confirmed that
+        (
+            HostView(VmState.RUNNING, status=QemuStatus.FAILED, reason=Postcopy.ACTIVE),
+            HostView(VmState.SHUT_OFF),
+            Guest.ROLLED_BACK,
+        ),
+        (  # the same without libvirt
+            HostView(VmState.RUNNING, status=QemuStatus.FAILED, switched=True),
+            HostView(),
+            Guest.ROLLED_BACK,
+        ),
     ],
 )
 def test_what_was_seen_of_broken_post_copy(here: HostView, there: HostView, guest: Guest) -> None:
     assert guest_state(here, there) is guest
+
+
+@given(said, destinations, stops)
+def test_a_guest_that_was_rolled_back_is_never_said_to_have_just_stayed(
+    here: HostView, there: HostView, stopped: MigrationState
+) -> None:
+    end = conclude(here, there, stopped)
+    if not here.rolled_back:
+        return
+    assert end.state is not MigrationState.CANCELLED
+    if end.state is MigrationState.FAILED:
+        assert end.why == ROLLED_BACK
+        assert not there.present, "it would run on both"
+    elif there.present:
+        assert end.why == ON_BOTH

@@ -154,6 +154,23 @@ async def test_a_failure_keeps_qemus_words_and_puts_back_what_was_set(it: World)
     assert done.totals is None
 
 
+async def test_a_failure_after_the_switch_says_that_the_guest_was_rolled_back(it: World) -> None:
+    """Without libvirt only the samples show that it was in post-copy."""
+    record = await begin(it)
+    it.source.paced = True
+    it.source.outgoing.status = QemuStatus.POSTCOPY_ACTIVE
+    await it.until(
+        lambda: any(
+            sample.status is QemuStatus.POSTCOPY_ACTIVE
+            for sample in it.store.migrations.samples(record.id)
+        )
+    )
+    it.source.outgoing.end(QemuStatus.FAILED)
+    done = await it.ended(record)
+    assert done.state is MigrationState.FAILED
+    assert done.failure.startswith("guest rolled back")
+
+
 async def test_one_that_somebody_else_aborts_is_cancelled(it: World) -> None:
     record = await begin(it)
     it.source.answer("migrate_cancel", {})
