@@ -228,6 +228,11 @@ def listing(command: _F) -> _F:
     return watchable(_sort(command))
 
 
+def sortable(command: _F) -> _F:
+    """The options of a command that changes something and prints a list of what it did."""
+    return common(_sort(command))
+
+
 def watchable(command: _F) -> _F:
     """The options of a command that reads and shows, and may do so again and again."""
 

@@ -7,28 +7,52 @@ from collections.abc import Iterator, Sequence
 import click
 
 from vmtune.client.commands.tuning import plan as plans
-from vmtune.client.complete import profiles, vms
+from vmtune.client.commands.tuning.apply_all import AS_WANTED, Order, apply_all
+from vmtune.client.complete import hosts, profiles, vms
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Client, Document
 from vmtune.client.resolve import APPLICATION, is_beginning
 from vmtune.client.resolve import resolve as resolve_id
-from vmtune.client.session import CLEAN, DIFFERENCES, ERROR, Session, common, listing, pass_session
+from vmtune.client.session import (
+    CLEAN,
+    DIFFERENCES,
+    ERROR,
+    Session,
+    common,
+    listing,
+    pass_session,
+    sortable,
+)
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
 from vmtune.client.vms import as_uuid, resolve
 from vmtune.errors import NotFound
 
-_AS_WANTED = frozenset({"effective", "pending migration", "pending restart"})
+_TUNING = ("tuned", "drifted", "pending restart", "untuned", "unknown")
 _NOT_FOUND = 404
 
 
 def all_as_wanted(outcomes: Sequence[Document]) -> bool:
     """Whether each tunable is effective, or waits for its migration or restart."""
-    return all(outcome["status"] in _AS_WANTED for outcome in outcomes)
+    return all(outcome["status"] in AS_WANTED for outcome in outcomes)
 
 
 @click.command()
-@click.argument("vm", shell_complete=vms)
+@click.argument("vm", required=False, shell_complete=vms)
+@click.option(
+    "--all", "everything", is_flag=True, help="Apply to all running VMs that the filters select."
+)
+@click.option("--tuning", type=click.Choice(_TUNING), help="With --all: in this tuning state.")
+@click.option("--host", shell_complete=hosts, help="With --all: VMs of one host.")
+@click.option("--label", metavar="KEY=VALUE", multiple=True, help="With --all: with this label.")
+@click.option(
+    "--most", type=click.IntRange(min=1), default=50, show_default=True, metavar="N",
+    help="With --all: change at most so many VMs.",
+)  # fmt: skip
+@click.option(
+    "--stop-after-failures", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
+    help="With --all: change no more VMs after so many failures.",
+)  # fmt: skip
 @click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
 @click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")
 @click.option("--best-effort", is_flag=True, help="Skip refused values and apply the rest.")
@@ -38,11 +62,18 @@ def all_as_wanted(outcomes: Sequence[Document]) -> bool:
     help="Only write values for the VM's next start; it need not run.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan without changing anything.")
-@common
+@sortable
 @pass_session
 def apply(
     session: Session,
-    vm: str,
+    /,
+    vm: str | None,
+    everything: bool,
+    tuning: str | None,
+    host: str | None,
+    label: tuple[str, ...],
+    most: int,
+    stop_after_failures: int,
     profile: str | None,
     revision: int | None,
     best_effort: bool,
@@ -55,9 +86,20 @@ def apply(
     are `pending restart` until then. Without --best-effort the first refused value rolls
     everything back.
 
+    With --all, one VM after the other: each gets again the profile that it was compared with,
+    or else its assigned one. A summary tells the outcome of each.
+
     Exits 0 if all values are effective or pending, 2 if some are overwritten, rejected or
-    unknown, 1 if it failed.
+    unknown or a VM was left out, 1 if it failed.
     """
+    filters = {"tuning_state": tuning, "host": host, "label": label}
+    if everything is (vm is not None) or (vm is not None and any(filters.values())):
+        raise click.UsageError("give one VM, or --all with filters")
+    if vm is None:
+        if not any(filters.values()):
+            raise click.UsageError("say which VMs: --tuning drifted, --host or --label")
+        order = Order(profile, revision, best_effort, boot_only, dry_run, most, stop_after_failures)
+        return apply_all(session, filters, order)
     uuid = resolve(session.client, vm)
     body: dict[str, object] = {"profile": profile, "revision": revision}
     if dry_run:
@@ -141,7 +183,7 @@ def _verify_all(session: Session) -> int:
             ", ".join(
                 f"{outcome['tunable']} {outcome['status']}"
                 for outcome in document["outcomes"]
-                if outcome["status"] not in _AS_WANTED
+                if outcome["status"] not in AS_WANTED
             ),
         )
         for document in found
