@@ -92,8 +92,8 @@ class Moving:
 
     def cut(self) -> None:
         """Break its connections, as a reset of the network does."""
+        wait_for(lambda: bool(self.connections()), f"a connection of {self.now()['state']}")
         found = self.connections()
-        assert found, "nothing is connected"
         for own, other in found:
             match = ["(", "sport", "=", own, "and", "dport", "=", other, ")"]
             subprocess.run(["ss", "-K", *match], capture_output=True, check=True)

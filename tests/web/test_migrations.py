@@ -108,7 +108,8 @@ def test_what_comes_too_late_is_told(it: Live, vm: lab.LabVm, page: Page, watch:
 @pytest.fixture
 def theirs(it: Live) -> Iterator[lab.LabVm]:
     """A VM with a profile of which those who migrate it know nothing."""
-    rests = Workload(region_bytes=2 << 20, idle_ms=3000)  # or so slow a link never ends it
+    # It takes some seconds, so that its values can be read back on a busy machine, and ends.
+    rests = Workload(region_bytes=8 << 20, idle_ms=10_000)
     with it.vm(memory_bytes=64 << 20, workload=rests) as vm:
         it.profile("theirs", multifd=True, multifd_channels=3, announce_rounds=8)
         given = {"target": "vm", "key": vm.uuid, "profile": "theirs"}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.fakes import VM
 from tests.unit.api.attacks.conftest import Victim
-from vmtune.services.tuning import applications
+from vmtune.services.tuning import work
 from vmtune.storage import Store
 
 
@@ -51,7 +51,7 @@ def test_a_profile_that_raises_the_hosts_limits_is_refused(
     victim: Victim, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     victim.unix.ask("POST", "/profiles", {"name": "raises", "values": {"multifd": True}})
-    monkeypatch.setattr(applications, "limits_wanted", lambda _plan: {"vm_max_map_count": 262144})
+    monkeypatch.setattr(work, "limits_wanted", lambda _plan: {"vm_max_map_count": 262144})
     body = {"profile": "raises"}
     reply = victim.tcp.ask("POST", f"/vms/{VM}/applications", body, mine)
     assert (reply.status, reply.codes) == (403, ["out_of_reach"])
