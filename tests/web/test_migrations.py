@@ -171,3 +171,25 @@ def test_what_others_migrate_is_announced_and_followed(
         page.get_by_role("link", name="All migrations").click()
         row = page.get_by_role("grid", name="Migrations").get_by_role("row", name=vm.name).first
         expect(row).to_contain_text("others")
+
+
+def test_a_migrating_vm_leads_to_its_migration_and_not_to_a_second(it: Live, page: Page) -> None:
+    it.profile("crawl", max_bandwidth_bytes_per_s="1MiB/s")
+    with it.vm() as vm:
+        running = it.migrate(vm, "b", profile="crawl")
+        it.until_active(running)
+        page.goto(f"/vms/{vm.uuid}")
+        expect(page.get_by_role("link", name="Running migration")).to_be_visible()
+        expect(page.get_by_role("button", name="Migrate", exact=True)).to_have_count(0)
+        page.get_by_role("link", name="Running migration").click()
+        expect(page).to_have_url(re.compile(f"/migrations/{running['id']}$"))
+        it.client.delete(f"/migrations/{running['id']}")
+        it.ended(running)
+
+
+def test_migrations_that_exceeded_their_limit_are_two_clicks_away(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("link", name="Migrations", exact=True).click()
+    page.get_by_role("button", name="Exceeded their limit").click()
+    expect(page).to_have_url(re.compile(r"/migrations\?downtime=exceeded$"))
+    expect(page.get_by_role("button", name="Show any downtime")).to_be_visible()

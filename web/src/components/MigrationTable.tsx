@@ -1,9 +1,8 @@
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { Downtime } from "./Downtime";
-import { bytes, duration, way } from "./format";
+import { bytes, duration, moment, utc, way } from "./format";
 import { type ColumnOf, ListTable, type Sorting } from "./ListTable";
-import { Moment } from "./Moment";
 import { MigrationLabel, startedBy } from "./StateLabel";
 
 type Migration = Schemas["MigrationView"];
@@ -13,8 +12,8 @@ const WHEN: ColumnOf<Migration> = {
   sort: "created",
   text: "short",
   cell: (each) => (
-    <Link to={`/migrations/${each.id}`}>
-      <Moment at={each.created_at} />
+    <Link to={`/migrations/${each.id}`} title={utc(each.created_at)}>
+      {moment(each.created_at)}
     </Link>
   ),
 };

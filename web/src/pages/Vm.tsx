@@ -15,6 +15,7 @@ import type { Schemas } from "../api/client";
 import { explanation, vm } from "../api/queries";
 import { Arriving, useArrivals } from "../components/Arriving";
 import { Async } from "../components/Async";
+import { ButtonLink } from "../components/ButtonLink";
 import { type Fact, Facts } from "../components/Facts";
 import { bytes } from "../components/format";
 import { Labels } from "../components/Labels";
@@ -36,6 +37,7 @@ export default function Vm() {
   const why = useQuery(explanation(uuid));
   const [dialog, setDialog] = useState<Dialog>(null);
   const name = found.data?.name ?? "VM";
+  const running = found.data?.migration;
   const applied = found.data?.tuning?.application != null;
   return (
     <>
@@ -51,9 +53,13 @@ export default function Vm() {
                 </Button>
               </ActionListItem>
               <ActionListItem>
-                <Button isDisabled={!found.data} onClick={() => setDialog("migrate")}>
-                  Migrate
-                </Button>
+                {running ? (
+                  <ButtonLink to={`/migrations/${running}`}>Running migration</ButtonLink>
+                ) : (
+                  <Button isDisabled={!found.data} onClick={() => setDialog("migrate")}>
+                    Migrate
+                  </Button>
+                )}
               </ActionListItem>
             </ActionListGroup>
           </ActionList>
@@ -113,7 +119,12 @@ function facts(vm: Schemas["VmDetail"]): Fact[] {
     [
       "State",
       <>
-        <VmLabel key="state" state={vm.state} /> {vm.migrating && "migrating"}
+        <VmLabel key="state" state={vm.state} />{" "}
+        {vm.migration ? (
+          <Link to={`/migrations/${vm.migration}`}>migrating</Link>
+        ) : (
+          vm.migrating && "migrating"
+        )}
       </>,
     ],
     ["Tuning", <TuningLabel key="tuning" state={vm.tuning_state} tuning={vm.tuning} />],
