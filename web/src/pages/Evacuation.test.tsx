@@ -8,7 +8,7 @@ import { rendered } from "../test/rendered";
 import Evacuation from "./Evacuation";
 import EvacuationPlan from "./EvacuationPlan";
 
-const asked = vi.hoisted(() => ({ GET: vi.fn(), POST: vi.fn(), DELETE: vi.fn() }));
+const asked = vi.hoisted(() => ({ GET: vi.fn(), POST: vi.fn(), PUT: vi.fn(), DELETE: vi.fn() }));
 const live = vi.hoisted(() => ({ take: (_event: LiveEvent) => {} }));
 
 vi.mock("../api/client", async (original) => ({
@@ -92,6 +92,7 @@ beforeEach(() => {
         }
       : { data: { ...RECORD, state: "paused" } },
   );
+  asked.PUT.mockImplementation(async () => ({ data: {} }));
   asked.DELETE.mockImplementation(async () => ({ data: RECORD }));
 });
 
@@ -124,6 +125,10 @@ test("a plan shows what stays and why, and what is chosen is what is asked", asy
   await waitFor(() => expect(move).toBeEnabled());
   await userEvent.click(move);
   await waitFor(() => expect(bodies("/evacuations")).toHaveLength(1));
+  expect(asked.PUT).toHaveBeenCalledWith(
+    "/api/v1/hosts/{name}/maintenance",
+    expect.objectContaining({ body: { on: true } }),
+  );
   expect(bodies("/evacuations")[0]).toEqual({
     order: "largest-first",
     destinations: ["b"],
