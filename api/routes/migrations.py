@@ -103,6 +103,7 @@ async def start_migration(
         values=body.values,
         steps=body.steps,
         priority=body.priority,
+        intent=body.intent,
     )
     response.headers["Location"] = f"{PREFIX}/migrations/{record.id}"
     return await _view(on, record)

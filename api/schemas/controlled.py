@@ -48,9 +48,11 @@ def step_texts(steps: Sequence[Step]) -> StepTexts:
 
 
 class StepRecordView(Model):
-    """An executed convergence step, or a change that a user requested."""
+    """An executed convergence step, a change that a user requested, or one by steering."""
 
-    number: int | None = Field(description="Position in the list; null for a user's change.")
+    number: int | None = Field(
+        description="Position in the list; null for a user's change and for steering."
+    )
     at_ms: int = Field(description="Time since the migration's start.")
     iteration: int
     action: str

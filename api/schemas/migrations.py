@@ -30,6 +30,7 @@ from vmtune.api.schemas.controlled import (
     StepView,
     step_texts,
 )
+from vmtune.api.schemas.intents import RawIntent, StatedIntentView
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY, QueuePosition
 from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.observed import missing_flags
@@ -71,6 +72,7 @@ class MigrationCreate(Model):
         max_length=50,
         description="Codes of blockers to override; the values concerned are left out.",
     )
+    intent: RawIntent | None = None
     priority: StrictInt = Field(
         default=0,
         ge=MIN_PRIORITY,
@@ -169,6 +171,9 @@ class MigrationView(Model):
     )
     disks: list[CopiedDiskView] = Field(description="The disks that are copied with it.")
     outcomes: list[OutcomeView] = Field(description="Outcomes, read back during the migration.")
+    intent: StatedIntentView | None = Field(
+        description="The intent that it is steered towards; null without one."
+    )
     steps: list[StepView] = Field(description="The profile's convergence steps.")
     step_texts: StepTexts
     step_records: list[StepRecordView] = Field(description="Executed steps and changes by users.")
@@ -210,6 +215,7 @@ class MigrationView(Model):
             outcomes=[OutcomeView.of(outcome, rows) for outcome in record.outcomes],
             postcopy=PostcopyView.of(record.postcopy),
             disks=[CopiedDiskView.from_record(disk) for disk in record.disks],
+            intent=StatedIntentView.of(record),
             steps=StepView.all_of(record.steps),
             step_texts=step_texts(record.steps),
             queued=position is not None,

@@ -48,6 +48,7 @@ from vmtune.services.evacuations.plan import EvacuationPlanner
 from vmtune.services.evacuations.vm_mover import VmMover
 from vmtune.services.events import EventBus
 from vmtune.services.forecasts.forecasts import ForecastService
+from vmtune.services.forecasts.intents import IntentService
 from vmtune.services.freshness import Freshness
 from vmtune.services.heavy.work import HeavyWork, Work
 from vmtune.services.hosts.check import HostCheckService
@@ -216,7 +217,15 @@ async def open_container(
         job = MigrationJob(*migrating)
         own = await asyncio.to_thread(make_jobs, settings, jobs)
         engine = cluster_jobs(own, store, cluster)
-        migrations = MigrationService(store, bus, hosts, plans, engine, job)
+        migrations = MigrationService(
+            store,
+            bus,
+            hosts,
+            plans,
+            engine,
+            job,
+            IntentService(ForecastService(store, plans), plans),
+        )
         job.register(engine)
         found = MigrationJob(*migrating, Trigger.OBSERVED)
         found.register(engine)
@@ -274,7 +283,7 @@ async def open_container(
             profiles=profiles,
             assignments=assignments,
             plans=plans,
-            forecasts=ForecastService(store, plans),
+            forecasts=migrations.intents.forecasts,
             applications=applications,
             migrations=migrations,
             evacuations=evacuations,

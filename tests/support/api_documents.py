@@ -215,6 +215,7 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "downtime_exceeded": False,
         "postcopy": None,
         "disks": [],
+        "intent": None,
         "outcomes": [outcome()] if ended else [],
         "steps": [],
         "step_texts": [],

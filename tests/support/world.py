@@ -21,6 +21,8 @@ from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
 from vmtune.services.evacuations.vm_mover import VmMover
 from vmtune.services.events import EventBus
+from vmtune.services.forecasts.forecasts import ForecastService
+from vmtune.services.forecasts.intents import IntentService
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.admission import Admission
 from vmtune.services.migrations.job import MigrationJob
@@ -151,7 +153,8 @@ def assemble(
     observer = Observer(
         store, hosts, assignments, jobs, found.departed, MigrationRecords(store, bus)
     )
-    migrations = MigrationService(store, bus, hosts, plans, jobs, job)
+    intents = IntentService(ForecastService(store, plans), plans)
+    migrations = MigrationService(store, bus, hosts, plans, jobs, job, intents)
     planner = EvacuationPlanner(store, hosts, plans)
     mover = VmMover(store, bus, planner, migrations, job, jobs)
     evacuating = EvacuationJob(store, bus, planner, mover, admission, jobs)

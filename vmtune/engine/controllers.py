@@ -14,6 +14,7 @@ from vmtune.engine.reaper.loop import Reaper
 from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.steps.executor import StepExecutor
 from vmtune.hypervisor.protocol import Controls
+from vmtune.intent.steering import Steering, steer
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import Step
@@ -54,6 +55,7 @@ class Controllers:
     :param note_step: where steps have to be stored before they are done.
     :param unpaused: a full ring can end the guest: reap without a pause, and have the guest
         throttled when its rings begin to fill.
+    :param steering: where to steer it from; None where it is not steered.
     """
 
     def __init__(
@@ -67,12 +69,14 @@ class Controllers:
         note_step: NoteStep | None = None,
         time: Clock | None = None,
         unpaused: bool = False,
+        steering: Steering | None = None,
     ) -> None:
         past = past or Past()
         self._time = time or Monotonic()
         self._reaper: Reaper | None = None
         if reaper is not None:
             self._reaper = Reaper(driver, vm, reaper, self._time, past.report, unpaused=unpaused)
+        self._steering = steering
         self._executor = StepExecutor(driver, vm, steps, past.step_records, note_step)
 
     async def __aenter__(self) -> Self:
@@ -123,6 +127,10 @@ class Controllers:
                 reason = f"a ring was {share:.0%} full after one round, and a full one can end QEMU"
                 await self._executor.throttle(sample, reason)
         await self._executor.on_sample(sample)
+        if self._steering is not None:
+            self._steering, acts = steer(self._steering, sample)
+            for act in acts:
+                await self._executor.act(sample, act)
 
     @property
     def unprotected(self) -> bool:

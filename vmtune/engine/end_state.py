@@ -77,7 +77,8 @@ async def find_end(
         try:
             await evidence.handle.wait()
         except CommandRefused as refusal:
-            by_step = f"aborted by a convergence step: {step.reason}" if step else ""
+            by = "steering" if step and step.number is None else "a convergence step"
+            by_step = f"aborted by {by}: {step.reason}" if step else ""
             said = "aborted as asked" if asked else by_step or refusal.message
             if refusal.problems[0].code == MIGRATION_CANCELLED:
                 stopped = MigrationState.CANCELLED

@@ -29,6 +29,7 @@ from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.postcopy_watch import GuestLost, PostcopyWatch
 from vmtune.engine.read_back import read_running
 from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
+from vmtune.engine.steering import begin_steering
 from vmtune.engine.watch import watch
 from vmtune.errors import (
     CommandRefused,
@@ -222,6 +223,7 @@ class MigrationSession:
             past=Past(record.reaper, record.step_records),
             note_step=self.notes.step,
             unpaused=reaper is not None and await self._full_rings_kill(),
+            steering=await begin_steering(record, await self.hosts.source()),
         )
         self._expectation = None
         if self._forecasts:

@@ -115,7 +115,6 @@ def _throttle(intent: Intent) -> Iterator[Choice]:
     held = f"throttles by {HELD_PERCENT} %, the least, until more is needed"
     yield Choice("auto_converge", True, why)
     yield Choice("cpu_throttle_initial_percent", HELD_PERCENT, held)
-    yield Choice("max_cpu_throttle_percent", HELD_PERCENT, held)
     yield Choice("throttle_trigger_threshold_percent", 1, "a throttle that is set acts at once")
 
 

@@ -53,6 +53,8 @@ class Abilities:
 
     auto_converge: bool = False
     postcopy: bool = False
+    downtime_limit: bool = True
+    """Whether the downtime limit may be changed: not where the user has set it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ class Steering:
     :param syncs: synchronisations that were judged.
     :param endless: at how many in a row no setting would end it in time.
     :param lows: what remained at the last synchronisations.
+    :param held: auto-converge's throttle is bounded by *throttle_percent*. It cannot be before the
+        migration: QEMU wants the bound to be at least the first throttle, which is set with it.
     :param done: post-copy, a pause or an abort was ordered: nothing more is to be done.
     """
 
@@ -98,6 +102,7 @@ class Steering:
     endless: int = 0
     lows: tuple[int, ...] = ()
     done: bool = False
+    held: bool = True
 
     @property
     def goals(self) -> Intent:
@@ -110,6 +115,8 @@ class Steering:
     @property
     def highest_limit_ms(self) -> int:
         """Up to where the downtime limit may rise."""
+        if not self.able.downtime_limit:
+            return self.limit_ms
         if Goal.SILENCE in self.relaxed:
             return MAX_SILENCE_MS
         return max(self.limit_ms, highest_limit_ms(self.intent))
@@ -126,6 +133,10 @@ def steer(before: Steering, sample: Sample) -> tuple[Steering, list[Act]]:
     state = replace(before, seen=seen)
     if state.done or sample.status is not QemuStatus.ACTIVE:
         return state, []
+    if state.able.auto_converge and not state.held:
+        why = f"auto-converge is held at {HELD_PERCENT} % until more is needed"
+        hold = SetValues((("max_cpu_throttle_percent", HELD_PERCENT),))
+        return replace(state, held=True), [Act(hold, why)]
     fresh = seen.syncs > state.syncs
     if fresh:
         lows = (*state.lows, sample.remaining_bytes)[-_LOWS:]
@@ -283,7 +294,10 @@ def _end(state: Steering, sample: Sample, now: Conditions | None) -> tuple[Steer
 
 def _relaxed(state: Steering, goal: Goal, why: str) -> tuple[Steering, list[Act]]:
     changed = replace(state, relaxed=state.relaxed | {goal}, endless=0)
-    return changed, [Act(Relax(goal), why)]
+    acts = [Act(Relax(goal), why)]
+    if goal is Goal.BANDWIDTH:
+        acts.append(Act(SetValues((("max_bandwidth_bytes_per_s", 0),)), why))
+    return changed, acts
 
 
 def _left_ms(state: Steering, sample: Sample) -> float:

@@ -65,6 +65,7 @@ def test_it_follows_to_the_end_and_shows_the_result(service: StubService, vmtune
         "overrides": ["optmem_too_low"],
         "values": {},
         "steps": None,
+        "intent": None,
         "priority": 0,
     }
     assert service.only("GET", "/events").query["subject"] == [docs.MIGRATION]

@@ -26,7 +26,7 @@ def test_the_first_downtime_limit_is_low() -> None:
 
 def test_throttling_is_prepared_and_held_back() -> None:
     found = values(Intent(500, 60, 20, may=(Means.THROTTLE,)), 0)
-    assert (found["auto_converge"], found["max_cpu_throttle_percent"]) == (True, 1)
+    assert (found["auto_converge"], found["cpu_throttle_initial_percent"]) == (True, 1)
     assert "auto_converge" not in values(Intent(500, 60, 20, may=()), 0)
 
 

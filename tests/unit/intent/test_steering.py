@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
 from vmtune.intent.steering import Abilities, Relax, Steering
 from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise
-from vmtune.model.migration.steps import StepAction
+from vmtune.model.migration.steps import SetValues, StepAction
 from vmtune.testing.migration_simulation import MIB, Guest, Simulated, run
 
 ALL = Abilities(auto_converge=True, postcopy=True)
@@ -59,6 +59,13 @@ def test_throttles_only_where_the_limit_does_not_suffice() -> None:
     assert done.outcome == "completed"
     assert 30 <= max(done.throttled) <= 60
     assert max(steered(intent, guest(40)).throttled) <= 1
+
+
+def test_holds_the_throttle_back_first() -> None:
+    intent = Intent(300, 120, 60, may=(Means.THROTTLE,))
+    done = run(guest(0), PATH, Steering(intent, ALL, 75, held=False))
+    (act,) = done.acts
+    assert act.action == SetValues((("max_cpu_throttle_percent", 1),))
 
 
 def test_gives_up_at_the_deadline_and_leaves_the_guest() -> None:

@@ -10,9 +10,11 @@ from vmtune.engine.context import NoteStep
 from vmtune.engine.steps.convergence import FiredStep, History, due
 from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, VmtuneError
 from vmtune.hypervisor.protocol import Controls
+from vmtune.intent.steering import Act, Relax
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
+from vmtune.model.migration.stated_intent import relaxing
 from vmtune.model.migration.step_text import describe
 from vmtune.model.migration.steps import Action, SetValues, Step, StepAction
 from vmtune.model.plan.changes import Change, in_order, undo
@@ -67,11 +69,14 @@ class StepExecutor:
     def paused(self) -> bool:
         """Whether a step has paused the guest, or may have."""
         return any(
-            record.number is not None
-            and self._steps[record.number].action is StepAction.PAUSE
-            and record.effect is not StepEffect.REFUSED
+            record.effect is not StepEffect.REFUSED and self._is_pause(record)
             for record in self.records
         )
+
+    def _is_pause(self, record: StepRecord) -> bool:
+        if record.number is None:
+            return record.action == describe(StepAction.PAUSE)  # by steering
+        return self._steps[record.number].action is StepAction.PAUSE
 
     async def on_sample(self, sample: Sample) -> None:
         """Run the steps that are due."""
@@ -101,6 +106,23 @@ class StepExecutor:
         self.records.append(record)
         why = f"{_SWITCH} is off, and cannot be set while a migration runs"
         await self._close(record, StepEffect.REFUSED, why)
+
+    async def act(self, sample: Sample, act: Act) -> None:
+        """Do what steering wants; giving up a goal is only recorded."""
+        forecast = f"; expected: {act.forecast}" if act.forecast else ""
+        record = StepRecord(
+            None,
+            sample.at_ms,
+            sample.iteration,
+            relaxing(act.action.goal) if isinstance(act.action, Relax) else describe(act.action),
+            f"{act.reason}{forecast}",
+            StepEffect.PENDING,
+        )
+        if not isinstance(act.action, Relax):
+            await self._do(record, act.action)
+            return
+        self.records.append(record)
+        await self._close(record, StepEffect.DONE, "")
 
     async def _execute(self, fired: FiredStep) -> None:
         action = fired.step.action

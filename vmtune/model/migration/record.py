@@ -14,6 +14,8 @@ from vmtune.model.migration.controller_record import ReaperReport, StepEffect, S
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.prior import PriorSettings
+from vmtune.model.migration.stated_intent import StatedIntent
+from vmtune.model.migration.step_text import describe
 from vmtune.model.migration.steps import Step, StepAction
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome
@@ -305,6 +307,7 @@ class Migration:
         thinned; it stays when they are dropped.
     :param prior: what was set on both QEMUs, where vmtune and not libvirt sets it; None otherwise.
     :param disks: those that are copied with it.
+    :param intent: what it is steered towards; None where no goals were stated.
     :param postcopy: None where it did not switch to post-copy, or QEMU did not count.
     """
 
@@ -337,13 +340,17 @@ class Migration:
     prior: PriorSettings | None = None
     postcopy: PostcopyFigures | None = None
     disks: tuple[CopiedDisk, ...] = ()
+    intent: StatedIntent | None = None
 
     def did(self, action: StepAction) -> StepRecord | None:
         """The step that did *action*, or may have; None where no step has."""
         for record in self.step_records:
-            if record.number is None or record.effect is StepEffect.REFUSED:
+            if record.effect is StepEffect.REFUSED:
                 continue
-            if self.steps[record.number].action is action:
+            if record.number is None:
+                if record.action == describe(action):
+                    return record  # by steering
+            elif self.steps[record.number].action is action:
                 return record
         return None
 

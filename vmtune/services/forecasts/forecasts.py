@@ -16,6 +16,7 @@ from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range
 from vmtune.hypervisor.protocol import Driver
+from vmtune.intent.feasible import Basis
 from vmtune.model.host.facts import Connection, VmFacts
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.migration.steps import Step
@@ -110,6 +111,27 @@ class ForecastService:
             vm, first.plan.vm_name, first.plan.host, destination, probe, tuple(candidates)
         )
 
+    async def basis(
+        self, planned: Planned, destination: str, limit_bytes_per_s: int | None = None
+    ) -> Basis | None:
+        """What an intent for *planned* is judged by: measured as for a forecast.
+
+        :param limit_bytes_per_s: a bandwidth limit instead of the plan's.
+        :return: None where it is not known what the path carries.
+        :raise VmtuneError: as :meth:`forecast`.
+        """
+        probe = await self._probe(planned.driver, planned.facts, fresh=False)
+        past = await asyncio.to_thread(self._past, planned.plan.host, destination)
+        values = _effective(planned)
+        if limit_bytes_per_s is not None and "max_bandwidth_bytes_per_s" not in (
+            planned.desired.values
+        ):
+            values["max_bandwidth_bytes_per_s"] = limit_bytes_per_s
+        throughput = _throughput(past, values)
+        if throughput is None:
+            return None
+        return Basis(probe, throughput, compresses(values))
+
     async def _probe(self, driver: Driver, facts: VmFacts, fresh: bool) -> DirtyProbe:
         """Measured once for all who ask at the same time."""
         vm = facts.uuid
@@ -148,7 +170,7 @@ def _candidate(
     plan = planned.plan
     values = _effective(planned)
     limit = limit_on_wire(values)
-    known = _sent(record for record in past if _alike(record.wanted, values)) or _sent(past)
+    known = _known(past, values)
     if given is not None:
         path = Range.exactly(min(given, limit) if limit is not None else given)
         throughput: Throughput | None = Throughput(path, Range.exactly(given), 0)
@@ -179,6 +201,15 @@ def _candidate(
         tuple(dict.fromkeys(finding.code for finding in plan.blockers())),
         tuple(notes),
     )
+
+
+def _known(past: Sequence[Migration], values: Mapping[str, Value]) -> list[Sent]:
+    """What the migrations sent that are alike, or all where none is."""
+    return _sent(record for record in past if _alike(record.wanted, values)) or _sent(past)
+
+
+def _throughput(past: Sequence[Migration], values: Mapping[str, Value]) -> Throughput | None:
+    return expect_throughput(_known(past, values), limit_on_wire(values))
 
 
 def _sent(records: Iterable[Migration]) -> list[Sent]:

@@ -24,6 +24,7 @@ from vmtune.model.findings.table import FINDINGS, Severity
 from vmtune.model.host.uri import check_address
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.intent import parse_intent
 from vmtune.model.migration.record import (
     AbortState,
     Migration,
@@ -39,6 +40,7 @@ from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.events import EventBus
+from vmtune.services.forecasts.intents import IntentService
 from vmtune.services.hosts.connections import HostElsewhere
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.migrations.job import MigrationJob, check_source
@@ -62,12 +64,14 @@ class MigrationService:
         plans: PlanService,
         jobs: JobEngine,
         job: MigrationJob,
+        intents: IntentService,
     ) -> None:
         self._store = store
         self._hosts = hosts
         self._plans = plans
         self._jobs = jobs
         self._job = job
+        self.intents = intents
         self._records = MigrationRecords(store, bus)
 
     async def start(
@@ -83,6 +87,7 @@ class MigrationService:
         priority: int = 0,
         source: str | None = None,
         id: UUID | None = None,
+        intent: object = None,
     ) -> Migration:
         """Start a migration; it runs as a job, also across a restart of the service.
 
@@ -92,7 +97,10 @@ class MigrationService:
         :param priority: among queued migrations; higher goes first.
         :param source: the host on which it has to be; None for any.
         :param id: given by a caller that must know it beforehand; else a new one.
-        :raise Blocked: the preflight found blockers that *overrides* does not name.
+        :param intent: as JSON, what to steer it towards; None for none. The VM is then measured
+            first.
+        :raise Blocked: the preflight found blockers that *overrides* does not name, or the intent
+            cannot be kept.
         :raise InvalidInput: an override that is no blocker's code.
         :raise Conflict: the VM is not on *source*.
         :raise OperationInProgress: another application or migration of the VM is open.
@@ -100,10 +108,16 @@ class MigrationService:
         """
         _check_priority(priority)
         check_overrides(overrides)
+        given, stated = values, None
+        if intent is not None:
+            found = await self.intents.choose(
+                parse_intent(intent), vm, destination, profile, revision, values, steps
+            )
+            given, stated = found.values, found.stated
 
         async def plan() -> Planned:
             planned = await self._plans.plan(
-                vm, profile, revision, destination, values=values, steps=steps
+                vm, profile, revision, destination, values=given, steps=steps
             )
             if source is not None:
                 check_source(planned.plan, source)
@@ -124,6 +138,7 @@ class MigrationService:
                 overrides=tuple(overrides),
                 priority=priority,
                 id=id,
+                intent=stated,
             )
 
         planned = await plan()

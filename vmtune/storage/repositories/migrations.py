@@ -27,6 +27,7 @@ from vmtune.model.migration.record import (
     Sample,
     Trigger,
 )
+from vmtune.model.migration.stated_intent import StatedIntent
 from vmtune.model.migration.steps import Step, dump_steps, load_steps
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.tunable import Value
@@ -112,6 +113,7 @@ class MigrationRepository:
         steps: Sequence[Step] = (),
         id: UUID | None = None,
         priority: int = 0,
+        intent: StatedIntent | None = None,
     ) -> Migration:
         """Record the intent before anything is done. Takes the VM, and a place in the queue.
 
@@ -143,6 +145,7 @@ class MigrationRepository:
                     started_at=started_at,
                     active_at=active_at,
                     steps=tuple(steps),
+                    intent=intent,
                 )
             )
             if id is not None and _find(session, id) is not None:

@@ -227,6 +227,7 @@ class MigrationRow(Base):
     prior: Mapped[JsonObject | None] = mapped_column(Json)
     postcopy: Mapped[JsonObject | None] = mapped_column(Json)
     disks: Mapped[JsonList | None] = mapped_column(Json)
+    intent: Mapped[JsonObject | None] = mapped_column(Json)
     downtime_ms: Mapped[int] = mapped_column(Number, default=-1, server_default=text("-1"))
     total_time_ms: Mapped[int] = mapped_column(Number, default=-1, server_default=text("-1"))
     downtime_exceeded: Mapped[bool] = mapped_column(default=False, server_default=false())

@@ -3830,6 +3830,20 @@ export interface components {
             triaged_at: string | null;
         };
         /**
+         * GoalKeptView
+         * @description A goal, held against what happened; both in the goal's unit.
+         */
+        GoalKeptView: {
+            /** Goal */
+            goal: string;
+            /** Bound */
+            bound: number;
+            /** Measured */
+            measured: number;
+            /** Kept */
+            kept: boolean;
+        };
+        /**
          * Group
          * @description What a metric is about.
          * @enum {string}
@@ -4603,6 +4617,10 @@ export interface components {
              * @default []
              */
             overrides: string[];
+            /** Intent */
+            intent?: {
+                [key: string]: unknown;
+            } | null;
             /**
              * Priority
              * @description Priority in the queue; higher runs first.
@@ -4802,6 +4820,8 @@ export interface components {
              * @description Outcomes, read back during the migration.
              */
             outcomes: components["schemas"]["OutcomeView"][];
+            /** @description The intent that it is steered towards; null without one. */
+            intent: components["schemas"]["StatedIntentView"] | null;
             /**
              * Steps
              * @description The profile's convergence steps.
@@ -7077,6 +7097,43 @@ export interface components {
             summary: components["schemas"]["Summary"];
         };
         /**
+         * StatedIntentView
+         * @description The intent of a migration.
+         */
+        StatedIntentView: {
+            /**
+             * Stated
+             * @description The goals and means, in the units of their names.
+             */
+            stated: {
+                [key: string]: unknown;
+            };
+            /** Text */
+            text: string;
+            /**
+             * Chosen
+             * @description Why each tunable was chosen.
+             */
+            chosen: {
+                [key: string]: string;
+            };
+            /**
+             * Pinned
+             * @description Tunables that the user or the profile has set, and that stay as they are.
+             */
+            pinned: string[];
+            /**
+             * Forecast
+             * @description Whether it was expected to be kept before the start.
+             */
+            forecast: string;
+            /**
+             * Goals
+             * @description Silence and deadline, once the migration has completed; else empty.
+             */
+            goals: components["schemas"]["GoalKeptView"][];
+        };
+        /**
          * Status
          * @description How a tunable ended.
          * @enum {string}
@@ -7090,12 +7147,12 @@ export interface components {
         StepEffect: "pending" | "done" | "refused" | "unknown";
         /**
          * StepRecordView
-         * @description An executed convergence step, or a change that a user requested.
+         * @description An executed convergence step, a change that a user requested, or one by steering.
          */
         StepRecordView: {
             /**
              * Number
-             * @description Position in the list; null for a user's change.
+             * @description Position in the list; null for a user's change and for steering.
              */
             number: number | null;
             /**

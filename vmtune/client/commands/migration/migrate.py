@@ -9,10 +9,12 @@ import click
 from vmtune.client.complete import assignments, hosts, profiles, vms
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
+from vmtune.client.intent_options import intent_options
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pass_session
 from vmtune.client.values import parse_assignments
 from vmtune.client.views import render
 from vmtune.client.views.controllers import reaper_lines, record_lines
+from vmtune.client.views.intent import intent_fields
 from vmtune.client.views.output import fields
 from vmtune.client.views.progress import viewer
 from vmtune.client.virsh_options import named, virsh_options
@@ -47,6 +49,7 @@ from vmtune.model.tunables.virsh_options import from_virsh
     default=0,
     help="Priority in the queue; higher runs first.",
 )
+@intent_options
 @click.option("--no-wait", is_flag=True, help="Start it and return; see `migration show`.")
 @virsh_options
 @common
@@ -62,12 +65,17 @@ def migrate(
     assigned: tuple[str, ...],
     priority: int,
     no_wait: bool,
+    intent: Document | None,
     **given: object,
 ) -> int:
     """Migrate VM live and watch the migration.
 
     Options of `virsh migrate` work too, such as --parallel or --bandwidth 100 (MiB/s): they set
     tunables and override the profile, as --set does.
+
+    With goals (--silence, --within, --slowdown, --max-bandwidth) vmtune chooses the settings and
+    steers the migration: it refuses beforehand what cannot be kept, and gives up in time.
+    --set and the profile win over what it would choose.
 
     Ctrl-C stops watching; the migration continues. Exits 0 if it completed, 1 if it failed, was
     cancelled, or its outcome is unknown.
@@ -82,7 +90,10 @@ def migrate(
         "values": {**said.values, **parse_assignments(assigned)},
         "steps": said.steps,
         "priority": priority,
+        "intent": intent,
     }
+    if intent is not None and session.shows_progress:
+        click.echo("measuring how the guest dirties its memory, up to 20 s...", err=True)
     record = session.client.post("/migrations", body)
     id = str(record["id"])
     if no_wait:
@@ -141,6 +152,7 @@ def lines(record: Document) -> Iterator[str]:
             ("queue", _position(record)),
             ("abort", "" if record["abort"] == "none" else record["abort"]),
             ("reason", record["failure"]),
+            *intent_fields(record["intent"]),
             ("missing flags", " ".join(record["missing_flags"])),
             *(figures if totals else ()),
             ("waited for pages", _waited(record["postcopy"])),

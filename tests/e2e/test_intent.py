@@ -1,0 +1,95 @@
+"""Migrations by intent between two real libvirt hosts, through the real service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.live import Live, live, why_no_lab
+from vmtune.client.connection.errors import ClientError
+from vmtune.client.connection.http import Document
+from vmtune.model.workload import Workload
+
+NO_LAB = why_no_lab()
+pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
+MIB = 1 << 20
+BUSY = Workload(region_bytes=24 * MIB)
+"""24 MiB that are written over and over: at 40 MiB/s they take 600 ms."""
+PATH = 40 * MIB
+
+
+@pytest.fixture(scope="module")
+def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with live(tmp_path_factory.mktemp("live"), number=97) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _serving(it: Live) -> None:
+    it.service.revive()
+
+
+def steered(record: Document) -> list[str]:
+    """What was done on the way, in words."""
+    return [step["action"] for step in record["step_records"]]
+
+
+def test_the_downtime_limit_rises_as_far_as_the_silence_allows(it: Live) -> None:
+    goals = {
+        "max_silence_ms": "2s",
+        "deadline_s": "2min",
+        "max_bandwidth_bytes_per_s": PATH,
+    }
+    with it.vm(workload=BUSY) as vm:
+        done = it.ended(it.migrate(vm, "b", intent=goals))
+        assert done["state"] == "completed", done["failure"]
+        assert done["values"]["downtime_limit_ms"] == 395
+        assert done["intent"]["forecast"].startswith("will be kept")
+        assert any("set downtime_limit_ms" in said for said in steered(done)), done["step_records"]
+        assert all(step["effect"] == "done" for step in done["step_records"])
+        assert [(goal["goal"], goal["kept"]) for goal in done["intent"]["goals"]] == [
+            ("max_silence_ms", True),
+            ("deadline_s", True),
+        ]
+
+
+def test_what_cannot_be_kept_is_refused_with_the_nearest_that_can(it: Live) -> None:
+    goals = {"max_silence_ms": 50, "deadline_s": 60, "max_bandwidth_bytes_per_s": PATH}
+    with it.vm(workload=BUSY) as vm:
+        with pytest.raises(ClientError) as refused:
+            it.migrate(vm, "b", intent=goals)
+        assert "max_silence_ms of" in str(refused.value)
+
+
+def test_a_service_that_was_killed_steers_on(it: Live) -> None:
+    """The first pass outlasts the kill; what follows was never seen by the first process."""
+    goals = {
+        "max_silence_ms": "2s",
+        "max_bandwidth_bytes_per_s": 8 * MIB,
+        "deadline_s": 300,
+        "otherwise": "keep-trying",
+    }
+    with it.vm(workload=Workload(region_bytes=8 * MIB)) as vm:
+        record = it.migrate(vm, "b", intent=goals)
+        it.until_active(record)
+        it.service.kill()
+        it.service.revive()
+        done = it.ended(record)
+        assert done["state"] == "completed", done["failure"]
+        assert any("set downtime_limit_ms" in said for said in steered(done)), done["step_records"]
+
+
+def test_it_gives_up_at_the_deadline_and_the_guest_stays(it: Live) -> None:
+    """Relaxing the silence is not enough by then: the first pass alone takes longer."""
+    goals = {
+        "max_silence_ms": 50,
+        "deadline_s": 8,
+        "max_bandwidth_bytes_per_s": MIB,
+        "otherwise": "relax",
+        "relax": ["max_silence_ms"],
+    }
+    with it.vm(workload=BUSY) as vm:
+        done = it.ended(it.migrate(vm, "b", intent=goals))
+        assert (done["state"], steered(done)[-1]) == ("cancelled", "abort the migration")
+        assert it.states(vm) == {"a": "running"}

@@ -1,0 +1,94 @@
+"""Steering begins from what is set, and continues where another process left it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.support.control import VM as MADE
+from tests.support.control import MadeQemu, MadeTime, sample
+from tests.support.migrations import make_migration
+from vmtune.engine.controllers import Controllers
+from vmtune.engine.steering import begin_steering
+from vmtune.intent.steering import Abilities, Steering
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise
+from vmtune.model.migration.record import Migration
+from vmtune.model.migration.stated_intent import StatedIntent, relaxing
+from vmtune.model.migration.steps import StepAction
+
+THROTTLING = Intent(500, 60, 30, may=(Means.THROTTLE,))
+
+
+def stated(goals: Intent, **fields: Any) -> Migration:
+    chosen = {"auto_converge": "so that", "downtime_limit_ms": "begins low"}
+    usual = {
+        "vm": MADE,
+        "intent": StatedIntent(goals, chosen, (), "will be kept"),
+        "wanted": {"auto_converge": True, "downtime_limit_ms": 95},
+    }
+    return make_migration(**(usual | fields))
+
+
+def qemu(**values: Any) -> MadeQemu:
+    usual = {"downtime_limit_ms": 300, "max_cpu_throttle_percent": 99}
+    return MadeQemu(MadeTime(), migrating=True, values=usual | values)
+
+
+async def test_without_an_intent_nothing_is_steered() -> None:
+    assert await begin_steering(make_migration(), qemu()) is None
+
+
+async def test_it_continues_from_what_qemu_says_is_set() -> None:
+    record = stated(THROTTLING)
+    found = await begin_steering(record, qemu(downtime_limit_ms=200, max_cpu_throttle_percent=25))
+    assert found == Steering(THROTTLING, Abilities(True), 200, 25)
+    fresh = await begin_steering(record, qemu())
+    assert fresh == Steering(THROTTLING, Abilities(True), 300, 0, held=False)
+
+
+async def test_what_the_user_has_set_is_left_alone() -> None:
+    intent = StatedIntent(THROTTLING, {}, ("downtime_limit_ms", "auto_converge"), "")
+    found = await begin_steering(stated(THROTTLING, intent=intent), qemu())
+    assert found is not None
+    assert found.able == Abilities(auto_converge=False, downtime_limit=False)
+    assert found.highest_limit_ms == 300
+
+
+async def test_goals_that_were_given_up_stay_so() -> None:
+    order = (Goal.SILENCE, Goal.DEADLINE)
+    intent = replace(THROTTLING, otherwise=Otherwise.RELAX, relax=order)
+    gone = StepRecord(None, 9, 2, relaxing(Goal.SILENCE), "late", StepEffect.DONE)
+    found = await begin_steering(stated(intent, step_records=(gone,)), qemu())
+    assert found is not None
+    assert found.goals.max_silence_ms is None
+    assert found.highest_limit_ms > 500
+
+
+async def test_an_action_is_recorded_with_its_reason() -> None:
+    told: list[StepRecord] = []
+
+    async def note(record: StepRecord, before: object) -> None:
+        told.append(record)
+
+    made = qemu(max_cpu_throttle_percent=99)
+    start = Steering(THROTTLING, Abilities(True), 95, held=False)
+    controllers = Controllers(made, MADE, note_step=note, steering=start)
+    await controllers.on_sample(sample(at_ms=100))
+    (done,) = controllers.step_records
+    assert (done.action, done.effect) == ("set max_cpu_throttle_percent to 1 %", StepEffect.DONE)
+    assert done.reason
+    assert [record.effect for record in told] == [StepEffect.PENDING, StepEffect.DONE]
+
+
+@pytest.mark.parametrize("action", [StepAction.ABORT, StepAction.PAUSE])
+async def test_an_abort_or_pause_by_steering_counts_as_one(action: StepAction) -> None:
+    words = {StepAction.ABORT: "abort the migration", StepAction.PAUSE: "pause the guest"}
+    record = StepRecord(None, 9, 2, words[action], "late", StepEffect.DONE)
+    migration = stated(THROTTLING, step_records=(record,))
+    assert migration.did(action) == record
+    found = await begin_steering(migration, qemu())
+    assert found is not None
+    assert found.done

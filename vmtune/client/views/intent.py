@@ -1,0 +1,33 @@
+"""A migration's intent as text: what was stated, expected, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from vmtune.client.connection.http import Document
+from vmtune.client.views import render
+
+_WORDS = {"max_silence_ms": "silence", "deadline_s": "time"}
+
+
+def intent_fields(intent: Document | None) -> Iterator[tuple[str, str]]:
+    """Names and texts; nothing without an intent."""
+    if intent is None:
+        return
+    yield "intent", intent["text"]
+    yield "forecast", intent["forecast"]
+    if intent["pinned"]:
+        yield "pinned", ", ".join(intent["pinned"])
+    for goal in intent["goals"]:
+        yield _WORDS[goal["goal"]], _kept(goal)
+
+
+def _kept(goal: Document) -> str:
+    unit = 1 if goal["goal"] == "max_silence_ms" else 1000
+    took = render.milliseconds(round(goal["measured"] * unit))
+    bound = render.milliseconds(goal["bound"] * unit)
+    if goal["kept"]:
+        return f"{took}, at most {bound}: kept"
+    return click.style(f"{took}, at most {bound}: not kept", fg="yellow")
