@@ -29,6 +29,10 @@ def made(vmtune: Vmtune, *arguments: str) -> str:
     return ran.out.strip()
 
 
+def test_of_a_new_token_its_text_is_what_other_commands_take(vmtune: Vmtune, real: Api) -> None:
+    assert made(vmtune, "other", "--scope", "read", "-o", "name").startswith("vmt_")
+
+
 def test_the_life_of_a_token(real: Api, vmtune: Vmtune) -> None:
     ran = vmtune(
         "token", "create", "ci", "--scope", "migrate", "--selector", "tier=db", "--host", "a"

@@ -88,6 +88,12 @@ def test_against_the_real_service(real: Api, vmtune: Vmtune) -> None:
     assert vmtune("assign", "add", "fast", "--host", "a").code == 0
     ran = vmtune("apply", "--all", "--tuning", "untuned", "--host", "a", "--dry-run")
     assert "1 would apply" in ran.out, ran.err
+    assert vmtune("assign", "remove", "1").code == 0
+    for more in ((), ("--dry-run",)):  # nothing was tried: no failure
+        ran = vmtune("apply", "--all", "--tuning", "untuned", "--host", "a", *more)
+        assert (ran.code, "1 VM: 1 left" in ran.out) == (2, True), ran.out
+        assert "no profile is assigned" in ran.out
+    assert vmtune("assign", "add", "fast", "--host", "a").code == 0
     ran = vmtune("apply", "--all", "--tuning", "untuned", "--host", "a")
     assert (ran.code, name in ran.out) == (0, True), ran.err
     assert "1 VM: 1 applied" in ran.out

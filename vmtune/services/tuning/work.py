@@ -59,6 +59,7 @@ def work_of(planned: Planned, best_effort: bool, boot_only: bool, may_raise_limi
         raise InvalidInput(
             "no profile was named and none is assigned to this VM",
             field="profile",
+            code="no_profile",
             remedy="name a profile, or assign one",
         )
     if boot_only:

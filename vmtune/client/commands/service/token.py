@@ -83,7 +83,10 @@ def create(
                 err=True,
             )
 
-    session.show(made, lines)
+    if session.output == "name":  # a name is known before, and the token is shown this once
+        session.echo(made["token"])
+    else:
+        session.show(made, lines)
 
 
 @token.command("list")

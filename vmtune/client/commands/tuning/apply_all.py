@@ -17,6 +17,7 @@ from vmtune.errors import VmtuneError
 
 AS_WANTED = frozenset({"effective", "pending migration", "pending restart"})
 _BAD = ("failed", "refused", "unknown")
+_NO_PROFILE = "no profile is assigned"
 _COLUMNS = (
     Column("VM", field="name"),
     Column("HOST"),
@@ -101,11 +102,15 @@ def _applied(session: Session, vm: Document, order: Order) -> Document:
     try:
         if order.dry_run:
             plan = session.client.post(f"{path}/plan", body)
+            if not plan["profile"]:
+                return _outcome(vm, "left", _NO_PROFILE)
             blocking = [f["code"] for f in plan["findings"] if f["severity"] == "blocker"]
             return _outcome(vm, "blocked" if blocking else "would apply", ", ".join(blocking), body)
         body |= {"best_effort": order.best_effort, "boot_only": order.boot_only}
         record = session.client.post(f"{path}/applications", body)
     except Refused as error:
+        if any(problem.code == "no_profile" for problem in error.problems):
+            return _outcome(vm, "left", _NO_PROFILE)
         return _outcome(vm, "refused", _why(error), body)
     except ConnectionLost as error:
         return _outcome(vm, "unknown", error.message, body)
