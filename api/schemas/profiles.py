@@ -9,6 +9,7 @@ from pydantic import Field, StrictInt, StrictStr
 from vmtune.api.schemas.common import Model, Page, RawValues, Rows, Texts, Values, texts_of
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
 from vmtune.model.profile import Profile, Revision
+from vmtune.model.profile_templates import ProfileTemplate
 
 Note = Field(default="", description="Note for the history.", max_length=1000)
 Description = Field(default="", description="Description of the profile.", max_length=1000)
@@ -116,3 +117,32 @@ class RevisionView(Model):
 
 class RevisionPage(Page[RevisionView]):
     """Revisions of one profile, newest first."""
+
+
+class ProfileTemplateView(Model):
+    """Values and steps to begin a profile with."""
+
+    name: str
+    title: str = Field(description="What it is for, in a few words.")
+    description: str
+    source: str = Field(
+        description="Whose policy it is and which of its settings; empty for vmtune's own."
+    )
+    values: Values
+    texts: Texts
+    steps: list[StepView]
+    step_texts: StepTexts
+
+    @classmethod
+    def of(cls, template: ProfileTemplate, rows: Rows) -> ProfileTemplateView:
+        return cls.from_record(
+            template,
+            values=dict(template.values),
+            texts=texts_of(template.values, rows),
+            steps=StepView.all_of(template.steps),
+            step_texts=step_texts(template.steps),
+        )
+
+
+class ProfileTemplatePage(Page[ProfileTemplateView]):
+    """All templates, vmtune's own first."""

@@ -28,7 +28,15 @@ from vmtune.model.profile import Target
 from vmtune.services.events import Progress
 from vmtune.storage import Store
 
-SHARED = ("/profiles", "/tunables", "/reference", "/scenarios", "/run-metrics", "/qemus")
+SHARED = (
+    "/profiles",
+    "/profile-templates",
+    "/tunables",
+    "/reference",
+    "/scenarios",
+    "/run-metrics",
+    "/qemus",
+)
 """What every reader sees: it names no host and no VM."""
 OWN = ("/health", "/live", "/session", "/events")
 """What is about who asks, or tested below."""

@@ -803,6 +803,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/profile-templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Profile Templates
+         * @description Values and steps to begin a profile with: for usual situations, and as other managers of
+         *     VMs migrate. All of them; there is one page.
+         */
+        get: operations["list_profile_templates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/profiles": {
         parameters: {
             query?: never;
@@ -5493,6 +5514,51 @@ export interface components {
              * @default
              */
             note: string;
+        };
+        /**
+         * ProfileTemplatePage
+         * @description All templates, vmtune's own first.
+         */
+        ProfileTemplatePage: {
+            /** Items */
+            items: components["schemas"]["ProfileTemplateView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the next page; null on the last page.
+             */
+            next: string | null;
+        };
+        /**
+         * ProfileTemplateView
+         * @description Values and steps to begin a profile with.
+         */
+        ProfileTemplateView: {
+            /** Name */
+            name: string;
+            /**
+             * Title
+             * @description What it is for, in a few words.
+             */
+            title: string;
+            /** Description */
+            description: string;
+            /**
+             * Source
+             * @description Whose policy it is and which of its settings; empty for vmtune's own.
+             */
+            source: string;
+            /** Values */
+            values: {
+                [key: string]: boolean | number | string;
+            };
+            /** Texts */
+            texts: {
+                [key: string]: string;
+            };
+            /** Steps */
+            steps: components["schemas"]["StepView"][];
+            /** Step Texts */
+            step_texts: string[];
         };
         /**
          * ProfileView
@@ -13655,6 +13721,110 @@ export interface operations {
             };
             /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
             424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_profile_templates: {
+        parameters: {
+            query?: {
+                /** @description The guest's memory: some policies wait for so many seconds per GiB. */
+                memory_bytes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProfileTemplatePage"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -18,8 +19,14 @@ from vmtune.client.views import render
 from vmtune.client.views.controllers import step_lines
 from vmtune.client.views.output import Column, fields, table
 from vmtune.errors import InvalidInput, StaleRevision
+from vmtune.units import Unit, UnitError, parse
 
 _STALE = 412
+_MEMORY = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="The guest's memory, such as 8GiB: some templates wait for so many seconds per GiB.",
+)
 
 
 def _path(name: str) -> str:
@@ -41,6 +48,14 @@ def profile() -> None:
     type=click.Path(path_type=Path),
     help="A .toml or .json file with a [values] table and optional steps; arguments override it.",
 )
+@click.option(
+    "--template",
+    "template",
+    metavar="TEMPLATE",
+    help="Begin with the values and steps of a template (`vmtune profile templates`); a file and "
+    "arguments override them.",
+)
+@_MEMORY
 @step_options
 @click.option("--description", default=None, help="Description of the profile.")
 @click.option("--note", default=None, help="Note for the first revision.")
@@ -51,6 +66,8 @@ def create(
     name: str,
     values: tuple[str, ...],
     file: Path | None,
+    template: str | None,
+    memory: str | None,
     step_texts: tuple[str, ...],
     steps_file: Path | None,
     description: str | None,
@@ -58,17 +75,68 @@ def create(
 ) -> None:
     """Create a profile, such as: vmtune profile create fast multifd=on multifd_channels=8."""
     given = parse_assignments(values)
-    stored = read_file(file) if file else {"values": {}}
+    begun = _template(session.client, template, memory)
+    stored = {**begun, **(read_file(file) if file else {})}
     steps = given_steps(step_texts, steps_file)
     body = {
         "name": name,
-        "values": {**stored["values"], **given},
+        "values": {**begun["values"], **stored["values"], **given},
         "steps": in_words(stored.get("steps", []), file) if steps is None else steps,
         "description": description if description is not None else stored.get("description", ""),
         "note": note if note is not None else stored.get("note", ""),
     }
     made = session.client.post("/profiles", body)
     session.show(made, lambda: _profile_lines(made))
+
+
+@profile.command()
+@_MEMORY
+@listing
+@pass_session
+def templates(session: Session, memory: str | None) -> None:
+    """List templates to begin a profile with.
+
+    `vmtune profile create NAME --template TEMPLATE` takes one; `-o yaml` shows what each sets.
+    """
+    page = session.client.get("/profile-templates", _memory_query(memory))
+    columns = (
+        Column("TEMPLATE", field="name"),
+        Column("FOR", field="title", wraps=True),
+        Column("DESCRIPTION", wraps=True),
+        Column("SOURCE", wraps=True, spare=1),
+    )
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return row["name"], row["title"], row["description"], row["source"]
+
+    session.show_list(page, columns, cells, "no templates")
+
+
+def _template(client: Client, name: str | None, memory: str | None) -> Document:
+    """The values, the steps and the description of a template; none without a name."""
+    if name is None:
+        if memory is not None:
+            raise InvalidInput("needs --template", field="--memory")
+        return {"values": {}}
+    page = client.get("/profile-templates", _memory_query(memory))  # they are one page
+    found = {row["name"]: row for row in page["items"]}
+    if name not in found:
+        near = " or ".join(difflib.get_close_matches(name, found, n=3))
+        raise InvalidInput(
+            f"there is no template named {name}",
+            field="--template",
+            remedy=f"did you mean {near}?" if near else "see `vmtune profile templates`",
+        )
+    return {part: found[name][part] for part in ("values", "steps", "description")}
+
+
+def _memory_query(memory: str | None) -> dict[str, str]:
+    if memory is None:
+        return {}
+    try:
+        return {"memory_bytes": str(parse(memory, Unit.BYTES))}
+    except UnitError as error:
+        raise InvalidInput(str(error), field="--memory", remedy="write 8GiB") from None
 
 
 @profile.command("set")
