@@ -135,13 +135,14 @@ def test_what_a_crash_leaves_is_taken_down(
 
 
 def test_nothing_is_left(settings: lab.LabSettings, hosts: tuple[lab.HostStatus, ...]) -> None:
-    # By their ids: the number of a namespace that is gone is given to the next one, anybody's.
-    began = [pid for host in hosts for pid in processes_in(namespace_inode(host.namespace))]
+    # By their ids, too: the number of a namespace that is gone is given to the next one, anybody's.
+    inodes = [namespace_inode(host.namespace) for host in hosts]
+    began = {(inode, pid) for inode in inodes for pid in processes_in(inode)}
     assert began
     shared = plan_hosts(settings)[0].folder
     assert shared.exists()
     lab.down(settings)
     assert not any(namespace_exists(host.namespace) for host in hosts)
-    assert [pid for pid in began if Path(f"/proc/{pid}").exists()] == []
+    assert not began & {(inode, pid) for inode in inodes for pid in processes_in(inode)}
     assert not settings.folder.exists()
     assert str(settings.folder) not in Path("/proc/self/mountinfo").read_text()

@@ -41,6 +41,8 @@ _LOWS = 5
 """Of how many synchronisations the minimum is taken."""
 _STALLED_AFTER = 3
 """At how many synchronisations in a row no setting would end it."""
+_LATE_SHARE, _LATE_MS = 1.3, 1000.0
+"""A migration is late that goes on for this share and time longer than expected."""
 _RESCUE_SHARE = 1.3
 _RESCUE_MS = 2000.0
 """Post-copy or a pause begins when sending all that remains takes so much of the time left: the
@@ -87,6 +89,8 @@ class Steering:
     :param syncs: synchronisations that were judged.
     :param endless: at how many in a row no setting would end it in time.
     :param lows: what remained at the last synchronisations.
+    :param overdue_ms: when it should have ended by what was expected of the settings in force, and
+        some more; a time of the migration.
     :param held: auto-converge's throttle is bounded by *throttle_percent*. It cannot be before the
         migration: QEMU wants the bound to be at least the first throttle, which is set with it.
     :param done: post-copy, a pause or an abort was ordered: nothing more is to be done.
@@ -101,6 +105,7 @@ class Steering:
     syncs: int = 0
     endless: int = 0
     lows: tuple[int, ...] = ()
+    overdue_ms: float = math.inf
     done: bool = False
     held: bool = True
 
@@ -166,7 +171,7 @@ def _adjust(state: Steering, sample: Sample, now: Conditions) -> tuple[Steering,
     setting = _mildest(state, stands, now, left_ms)
     if setting is not None:
         changed, acts = _to(replace(state, endless=0), setting, _reason(state, setting))
-        return changed, acts
+        return (changed, acts) if acts else _overdue(changed, sample, now, setting)
     state = replace(state, endless=state.endless + 1)
     hardest = state.most_throttle_percent
     limit = state.limit_ms
@@ -179,6 +184,20 @@ def _adjust(state: Steering, sample: Sample, now: Conditions) -> tuple[Steering,
     if limit > state.limit_ms:
         why += f"; the least that remained lately takes {now.sending_ms(min(state.lows)):.0f} ms"
     return _to(state, _Setting(limit, throttle, course), why)
+
+
+def _overdue(
+    state: Steering, sample: Sample, now: Conditions, setting: _Setting
+) -> tuple[Steering, list[Act]]:
+    """A higher downtime limit where the migration goes on although it was expected to end: QEMU's
+    own estimate of the throughput is lower then, or the guest writes more than is known."""
+    if sample.at_ms <= state.overdue_ms:
+        ends_ms = sample.at_ms + setting.course.left_ms * _LATE_SHARE + _LATE_MS
+        return replace(state, overdue_ms=min(state.overdue_ms, ends_ms)), []
+    needed = max(now.sending_ms(min(state.lows)), state.limit_ms) * _MINIMUM_SHARE
+    limit = min(state.highest_limit_ms, math.ceil(needed))
+    why = f"it should have ended with a downtime limit of {state.limit_ms} ms, and goes on"
+    return _to(state, replace(setting, limit_ms=limit), why)
 
 
 def _mildest(
@@ -254,6 +273,7 @@ def _to(state: Steering, setting: _Setting, reason: str) -> tuple[Steering, list
         state,
         limit_ms=max(state.limit_ms, setting.limit_ms),
         throttle_percent=setting.throttle_percent,
+        overdue_ms=math.inf,
     )
     return changed, [Act(SetValues(tuple(values)), reason, _expected(setting.course))]
 

@@ -50,10 +50,17 @@ class Simulated:
 
 
 def run(
-    guest: Guest, bytes_per_s: float, steering: Steering, most_s: int = 300, hand_over_ms: int = 0
+    guest: Guest,
+    bytes_per_s: float,
+    steering: Steering,
+    most_s: int = 300,
+    hand_over_ms: int = 0,
+    estimated_share: float = 1.0,
 ) -> Simulated:
     """One migration.
 
+    :param estimated_share: QEMU holds what remains against this share of the throughput: its
+        estimate may be lower than what samples show.
     :param hand_over_ms: when another process takes over, which knows only what is set; 0: never.
     """
     state, limit = steering, steering.limit_ms
@@ -62,6 +69,10 @@ def run(
     period_sent = 0.0
     throttled: list[int] = []
     limits, acts = [limit], list[Act]()
+
+    def fits(limit_ms: int) -> float:
+        return bytes_per_s * estimated_share * limit_ms / 1000
+
     for at_ms in range(0, most_s * 1000, TICK_MS):
         tick_s = TICK_MS / 1000
         portion = min(remaining, bytes_per_s * tick_s)
@@ -69,11 +80,11 @@ def run(
         wrote = guest.rate(at_ms / 1000) * tick_s * (1 - percent / 100)
         unsynced = min(guest.region_bytes, unsynced + wrote)
         throttled.append(percent)
-        if remaining <= bytes_per_s * limit / 1000:
+        if remaining <= fits(limit):
             dirtied = unsynced
             remaining = min(remaining + dirtied, max(guest.region_bytes, remaining))
             unsynced, count = 0.0, count + 1
-            if remaining <= bytes_per_s * limit / 1000:
+            if remaining <= fits(limit):
                 silence = remaining / bytes_per_s * 1000
                 total = round(at_ms + silence)
                 return Simulated(
