@@ -108,7 +108,7 @@ async def test_applications_are_filtered(api: Api) -> None:
         ({"profile": "p", "revision": 0}, 422, ("revision", "invalid_value")),
         ({"profile": "p", "revision": "1"}, 422, ("revision", "invalid_value")),
         ({"revision": 1}, 422, ("revision", "invalid_input")),
-        ({}, 422, ("profile", "invalid_input")),
+        ({}, 422, ("profile", "no_profile")),
         ({"profile": "p", "best_efort": True}, 422, ("best_efort", "unknown_field")),
         ({"profile": "p", "best_effort": 1}, 422, ("best_effort", "invalid_value")),
     ],
