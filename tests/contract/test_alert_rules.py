@@ -96,6 +96,10 @@ CASES = {
         buckets("vmtune_migration_downtime_seconds", SERVICE, {"1": 1, "5": 2, "+Inf": 2}),
         buckets("vmtune_migration_downtime_seconds", SERVICE, {"1": 2, "5": 2, "+Inf": 2}),
     ),
+    "VmtuneDowntimeLimitExceeded": Case(
+        counter("vmtune_migration_downtime_exceeded_total", 1, trigger="vmtune"),
+        counter("vmtune_migration_downtime_exceeded_total", 0, trigger="vmtune") | ended(1, 0),
+    ),
     "VmtuneQueueStuck": Case(
         gauge("vmtune_cluster_queue_length", 3, queue="migrations") | ended(0, 0),
         gauge("vmtune_cluster_queue_length", 3, queue="migrations") | ended(1, 0),

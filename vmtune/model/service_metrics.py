@@ -124,6 +124,12 @@ _ROWS = (
         _DOWNTIMES,
         _TRIGGER,
     ),
+    _counter(
+        "vmtune_migration_downtime_exceeded_total",
+        "Completed migrations that stopped their guest for longer than their downtime limit: the "
+        "profile's, or a higher one that a step or a user set meanwhile.",
+        _TRIGGER,
+    ),
     _histogram(
         "vmtune_migration_wait_seconds",
         "From its order until a migration of vmtune's own was started: the queue, and preparing.",

@@ -128,6 +128,19 @@ async def test_a_migration_is_counted_with_its_figures(api: Api) -> None:
     assert risen("vmtune_job_phases_total", kind="migration", outcome="succeeded") == 3
 
 
+@pytest.mark.parametrize(("limit_ms", "exceeded"), [(1, 1), (5000, 0)])
+async def test_a_downtime_beyond_its_limit_is_counted(
+    api: Api, limit_ms: int, exceeded: int
+) -> None:
+    await api.profile(downtime_limit_ms=limit_ms)
+    before = await scrape(api)
+    body = {"vm": str(VM), "destination": "b", "profile": "p"}
+    record = await api.ended((await api.post("/migrations", body, expect=202))["id"])
+    assert (record["state"], record["downtime_exceeded"]) == ("completed", bool(exceeded))
+    risen = Risen(before, await scrape(api))
+    assert risen("vmtune_migration_downtime_exceeded_total", trigger="vmtune") == exceeded
+
+
 async def test_applications_and_what_was_read_back_are_counted(api: Api) -> None:
     await api.profile(downtime_limit_ms=700)
     before = await scrape(api)

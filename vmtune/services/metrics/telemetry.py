@@ -24,6 +24,7 @@ from prometheus_client import (
 )
 
 from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.record import Migration, MigrationState, Trigger
 from vmtune.model.plan.outcome import Application
 from vmtune.model.service_metrics import CLUSTER, EXPORTED, Exported, Kind
@@ -92,6 +93,9 @@ def migration_ended(record: Migration) -> None:
         of.observe(totals.total_time_ms / 1000)
         of = _HISTOGRAMS["vmtune_migration_downtime_seconds"].labels(trigger)
         of.observe(totals.downtime_ms / 1000)
+        kept = downtime_kept(record)
+        if kept is not None and kept.exceeded:
+            _COUNTERS["vmtune_migration_downtime_exceeded_total"].labels(trigger).inc()
         sent = _COUNTERS["vmtune_migration_transferred_bytes_total"].labels(trigger)
         sent.inc(totals.transferred_bytes)
         _COUNTERS["vmtune_migration_zero_copy_missed_total"].inc(totals.missed_zero_copy)
