@@ -32,11 +32,13 @@ from vmtune.api.schemas.profiles import (
     ProfileView,
     RevisionPage,
     RevisionView,
+    ValueNoteView,
     ValuesCheck,
 )
 from vmtune.api.wiring.deps import Container
 from vmtune.errors import StaleRevision
 from vmtune.model.profile import Profile
+from vmtune.model.tunables.notes import value_notes
 from vmtune.services.tuning.profiles import accept
 
 router = Router(prefix="/profiles", tags=["profiles"])
@@ -82,6 +84,10 @@ async def check_values(on: Services, body: ValuesCheck) -> CheckedValues:
     return CheckedValues(
         values=dict(values),
         texts=texts_of(values, on.tunables),
+        notes=[
+            ValueNoteView.from_record(note)
+            for note in value_notes(body.values, values, on.tunables)
+        ],
         steps=StepView.all_of(steps),
         step_texts=step_texts(steps),
     )

@@ -109,7 +109,7 @@ async def get_vm(on: Services, vm: VmInReach) -> VmDetail:
     )
 
 
-@router.put("/{vm}/labels", responses=problems(*WITH_BODY, 404), dependencies=[HOST])
+@router.put("/{vm}/labels", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[HOST])
 async def replace_labels(on: Services, who: Who, vm: VmInReach, body: LabelsReplace) -> LabelsView:
     """Replace all labels of a VM."""
     on.access.guard.may_label(who)
@@ -151,6 +151,7 @@ async def plan_vm(
         wanted.destination,
         values=wanted.values,
         steps=wanted.steps,
+        without_profile=wanted.without_profile,
     )
     return PlanView.of(planned)
 

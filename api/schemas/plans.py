@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from pydantic import Field, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from vmtune.api.schemas.common import (
     Model,
@@ -39,6 +39,10 @@ class PlanCreate(Model):
     )
     steps: RawSteps | None = Field(
         default=None, description="Steps instead of the profile's; null keeps those."
+    )
+    without_profile: StrictBool = Field(
+        default=False,
+        description="Plan `values` and `steps` alone, as for a profile that is not stored yet.",
     )
 
 

@@ -10,6 +10,7 @@ from vmtune.api.schemas.common import Model, Page, RawValues, Rows, Texts, Value
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
 from vmtune.model.profile import Profile, Revision
 from vmtune.model.profile_templates import ProfileTemplate
+from vmtune.model.tunables.notes import NoteKind
 
 Note = Field(default="", description="Note for the history.", max_length=1000)
 Description = Field(default="", description="Description of the profile.", max_length=1000)
@@ -50,11 +51,22 @@ class ValuesCheck(Model):
     steps: RawSteps = Field(default=[])
 
 
+class ValueNoteView(Model):
+    """Something to know of an accepted value."""
+
+    tunable: str
+    kind: NoteKind
+    message: str
+
+
 class CheckedValues(Model):
     """Accepted values, converted to the tunables' units, and accepted steps."""
 
     values: Values
     texts: Texts
+    notes: list[ValueNoteView] = Field(
+        description="Values that were rounded, or that a plan refuses on some hosts."
+    )
     steps: list[StepView]
     step_texts: StepTexts
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from vmtune.api.schemas.common import Model, Page, ValueText
 from vmtune.model.plan.plan import TAKES_EFFECT, TakesEffect
+from vmtune.model.tunables.built_in import subject_of
 from vmtune.model.tunables.tunable import (
     Kind,
     LibvirtKind,
@@ -44,6 +45,7 @@ class TunableView(Model):
     name: str
     title: str
     why: str = Field(description="What it does and when to change it.")
+    subject: str = Field(description="What it is about; tunables of one subject follow each other.")
     kind: Kind
     unit: Unit
     route: Route
@@ -70,6 +72,7 @@ class TunableView(Model):
     def of(cls, row: Tunable) -> TunableView:
         return cls.from_record(
             row,
+            subject=subject_of(row),
             default=ValueText.or_none(row.name, row.default, {row.name: row}),
             allowed=row.allowed(),
             examples=examples(row.unit) if row.kind is Kind.INTEGER else "",

@@ -232,6 +232,26 @@ async def test_labels_are_replaced_and_filter(api: Api) -> None:
     assert (await api.get(f"/vms/{VM}"))["labels"] == body["labels"]
 
 
+async def test_a_vm_that_was_never_listed_is_labelled(api: Api) -> None:
+    put = await api.ask("PUT", f"/vms/{VM}/labels", {"labels": {"tier": "db"}})
+    assert put["labels"] == {"tier": "db"}
+    assert (await api.get("/vms?label=tier=db"))["items"]
+
+
+async def test_a_plan_of_values_that_no_profile_has_yet(api: Api) -> None:
+    await api.profile("p", multifd=True)
+    await api.post("/assignments", {"target": "vm", "key": str(VM), "profile": "p"})
+    order = {"values": {"downtime_limit_ms": 450}, "without_profile": True}
+    plan = await api.ask("POST", f"/vms/{VM}/plan", order)
+    assert (plan["profile"], plan["revision"]) == (None, None)
+    assert [item["tunable"] for item in plan["items"]] == ["downtime_limit_ms"]
+    both = await api.refused("POST", f"/vms/{VM}/plan", {**order, "profile": "p"}, status=422)
+    assert both == [("without_profile", "contradiction")]
+    bad = {"values": {"downtime_limit_ms": "3MiB"}, "without_profile": True}
+    refused = await api.refused("POST", f"/vms/{VM}/plan", bad, status=422)
+    assert refused == [("values.downtime_limit_ms", "invalid_value")]
+
+
 async def test_a_vm_is_shown_with_its_readings(api: Api) -> None:
     vm = await api.get(f"/vms/{VM}")
     assert (vm["host"], vm["state"], vm["qemu_version"]) == ("a", "running", "10.0.2")

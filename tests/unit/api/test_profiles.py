@@ -34,6 +34,36 @@ async def test_a_check_converts_and_stores_nothing(api: Api) -> None:
     assert (await api.get("/profiles"))["items"] == []
 
 
+async def test_a_check_tells_what_was_rounded_and_what_a_plan_refuses(api: Api) -> None:
+    values = {
+        "postcopy": True,
+        "max_bandwidth_bytes_per_s": "10Gbit/s",
+        "max_postcopy_bandwidth_bytes_per_s": 5,
+    }
+    checked = await api.post("/profiles/check", {"values": values}, expect=200)
+    assert checked["texts"]["max_bandwidth_bytes_per_s"] == "1,192 MiB/s"
+    assert checked["notes"] == [
+        {
+            "tunable": "max_bandwidth_bytes_per_s",
+            "kind": "rounded",
+            "message": "10Gbit/s is rounded to 1,192 MiB/s: libvirt takes whole MiB/s",
+        },
+        {
+            "tunable": "max_postcopy_bandwidth_bytes_per_s",
+            "kind": "refused by libvirt",
+            "message": "a plan refuses it on hosts with libvirt, which takes whole MiB/s: "
+            "use 0 B/s or 1 MiB/s",
+        },
+    ]
+
+
+async def test_tunables_are_grouped_by_subject(api: Api) -> None:
+    subjects = [row["subject"] for row in (await api.get("/tunables"))["items"]]
+    assert subjects[0] == "Parallel migration"
+    blocks = [s for place, s in enumerate(subjects) if place == 0 or subjects[place - 1] != s]
+    assert len(blocks) == len(set(blocks)), "a subject is in two places"
+
+
 @pytest.mark.parametrize(
     ("values", "problem"),
     [

@@ -27,6 +27,7 @@ from vmtune.model.preflight.packs import check_pack
 from vmtune.model.preflight.pools import check_pools, check_queues
 from vmtune.model.preflight.rings import check_rings, check_wanted_ring
 from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.notes import whole_around
 from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import LibvirtKind, QmpKind, Route, Side, Tunable, Value
 from vmtune.model.versions import Version
@@ -171,15 +172,11 @@ def _automatic(how: str) -> str:
 
 def _whole_mib(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
     """libvirt takes bandwidths in MiB/s."""
-    scale = tunable.libvirt.scale if tunable.libvirt else 1
-    through_libvirt = situation.libvirt and situation.route(tunable) is Route.MIGRATE
-    if through_libvirt and scale > 1 and isinstance(wanted, int) and wanted % scale:
-        below = wanted // scale
-        yield Finding(
-            "not_whole_mib",
-            tunable.name,
-            {"value": wanted, "below": f"{below}MiB/s", "above": f"{below + 1}MiB/s"},
-        )
+    around = whole_around(tunable, wanted)
+    if around is None or not situation.libvirt or situation.route(tunable) is not Route.MIGRATE:
+        return
+    below, above = (f"{each >> 20}MiB/s" for each in around)
+    yield Finding("not_whole_mib", tunable.name, {"value": wanted, "below": below, "above": above})
 
 
 def _compression(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ util/async.c, accel/kvm/kvm-all.c) and libvirt 11.3 (qemu_migration_params.c).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from vmtune.model.tunables.registry import TunableRegistry
@@ -21,17 +21,41 @@ from vmtune.model.tunables.rows.postcopy import POSTCOPY
 from vmtune.model.tunables.rows.reaper import REAPER
 from vmtune.model.tunables.rows.storage import STORAGE
 from vmtune.model.tunables.rows.switchover import SWITCHOVER
+from vmtune.model.tunables.tunable import Tunable
 
-BUILT_IN = TunableRegistry(
-    (
-        *(*MULTIFD, *CONVERGENCE, *SWITCHOVER, *NETWORK, *STORAGE, *EVENT_LOOPS),
-        *(*BOOT, *DEVICES, *PLACEMENT, *HOST, *REAPER, *POSTCOPY),
-    )
+_BY_SUBJECT: Mapping[str, Sequence[Tunable]] = MappingProxyType(
+    {
+        "Parallel migration": MULTIFD,
+        "Convergence": CONVERGENCE,
+        "Bandwidth, downtime and switchover": SWITCHOVER,
+        "Migration network": NETWORK,
+        "Copy of disks": STORAGE,
+        "Threads and polling": EVENT_LOOPS,
+        "Dirty ring and disk queues": BOOT,
+        "Devices": DEVICES,
+        "Placement on CPUs and memory": PLACEMENT,
+        "Host limits": HOST,
+        "Dirty-ring reaper": REAPER,
+        "Recovery of post-copy": POSTCOPY,
+    }
 )
+BUILT_IN = TunableRegistry(row for rows in _BY_SUBJECT.values() for row in rows)
 """In the order in which people should read them.
 
 For code that names a tunable of vmtune's own. A name that comes from a user, a record or QEMU may
 be a pack's: look it up in the registry that the service was started with."""
+
+_SUBJECTS = {row.name: subject for subject, rows in _BY_SUBJECT.items() for row in rows}
+
+
+def subject_of(row: Tunable) -> str:
+    """What a tunable is about, as lists are grouped: ``Convergence``; a pack's own by its pack.
+
+    >>> subject_of(BUILT_IN["auto_converge"])
+    'Convergence'
+    """
+    return f"Pack {row.pack}" if row.pack else _SUBJECTS[row.name]
+
 
 NOT_TUNED: Mapping[str, str] = MappingProxyType(
     {

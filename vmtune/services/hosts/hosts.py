@@ -256,13 +256,18 @@ class HostService(HostConnections):
         return [host for each in newest for host in (each.source, each.destination) if host]
 
     async def label(self, vm: UUID, labels: Mapping[str, str]) -> Vm:
-        """Replace a VM's labels.
+        """Replace a VM's labels. One that was never listed is looked for on the hosts.
 
-        :raise NotFound: the VM was never seen.
+        :raise NotFound: no host that answers has it.
+        :raise HostUnreachable: none has it, and some did not answer.
         :raise InvalidInput: a key or value that cannot be a label.
         """
         checked = check_labels(labels)
-        known = await asyncio.to_thread(self._store.vms.set_labels, vm, checked)
+        try:
+            known = await asyncio.to_thread(self._store.vms.set_labels, vm, checked)
+        except NotFound:
+            await self.list_vms(await self.where(vm))
+            known = await asyncio.to_thread(self._store.vms.set_labels, vm, checked)
         await self._bus.publish(EventTopic.VM, vm, {"change": "labels", "labels": checked})
         return known
 

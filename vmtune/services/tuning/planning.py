@@ -17,7 +17,12 @@ from vmtune.model.preflight.rings import wants_reaper
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts.hosts import HostService
-from vmtune.services.tuning.profiles import AssignmentService, DesiredValues, RawSteps
+from vmtune.services.tuning.profiles import (
+    AssignmentService,
+    DesiredValues,
+    RawSteps,
+    accept,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +66,24 @@ class PlanService:
         *,
         values: Mapping[str, object] | None = None,
         steps: RawSteps | None = None,
+        without_profile: bool = False,
         exact: DesiredValues | None = None,
     ) -> Planned:
         """The plan for *vm*, with its findings. Changes nothing.
 
         :param profile: None for the assigned one; without an assignment the plan is empty.
         :param values: added to or replacing the profile's; *steps* replace its steps.
+        :param without_profile: *values* and *steps* alone, neither a named profile's nor the
+            assigned one's.
         :param exact: instead of all these.
         :param destination: name of the host it is to migrate to; None for an application.
         :raise NotFound: no such VM, profile, revision or host.
-        :raise InvalidInput: the destination is where the VM runs.
+        :raise InvalidInput: the destination is where the VM runs, a value is refused, or a profile
+            is named and *without_profile*.
         :raise HostUnreachable: one of the hosts does not answer.
         """
+        if without_profile:
+            exact = _stated(profile, values or {}, steps or (), self.tunables)
         if exact is not None:
             (name, driver, facts), desired = await self._hosts.locate(vm), exact
         elif profile is not None:
@@ -183,6 +194,23 @@ async def _asked(driver: Driver, facts: VmFacts, values: Mapping[str, Value]) ->
     except (CommandRefused, NotFound):
         pass  # what is unknown is judged by its release, or not at all
     return facts
+
+
+def _stated(
+    profile: str | None,
+    values: Mapping[str, object],
+    steps: RawSteps,
+    tunables: TunableRegistry,
+) -> DesiredValues:
+    """Values and steps of no profile."""
+    if profile is not None:
+        raise InvalidInput(
+            "a profile is named, and the plan is to be without one",
+            field="without_profile",
+            code="contradiction",
+            remedy="leave out profile, or without_profile",
+        )
+    return DesiredValues("", 0, *accept(values, steps, tunables))
 
 
 async def _with_disks(driver: Driver, facts: VmFacts) -> VmFacts:

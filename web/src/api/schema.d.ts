@@ -2772,6 +2772,11 @@ export interface components {
             texts: {
                 [key: string]: string;
             };
+            /**
+             * Notes
+             * @description Values that were rounded, or that a plan refuses on some hosts.
+             */
+            notes: components["schemas"]["ValueNoteView"][];
             /** Steps */
             steps: components["schemas"]["StepView"][];
             /** Step Texts */
@@ -4895,6 +4900,12 @@ export interface components {
             waiting_reason: string;
         };
         /**
+         * NoteKind
+         * @description Why a value has a note.
+         * @enum {string}
+         */
+        NoteKind: "rounded" | "refused by libvirt";
+        /**
          * Order
          * @description Which VMs move first.
          * @enum {string}
@@ -4958,6 +4969,12 @@ export interface components {
             steps?: {
                 [key: string]: unknown;
             }[] | null;
+            /**
+             * Without Profile
+             * @description Plan `values` and `steps` alone, as for a profile that is not stored yet.
+             * @default false
+             */
+            without_profile: boolean;
         };
         /**
          * PlanItemView
@@ -7555,6 +7572,11 @@ export interface components {
              * @description What it does and when to change it.
              */
             why: string;
+            /**
+             * Subject
+             * @description What it is about; tunables of one subject follow each other.
+             */
+            subject: string;
             kind: components["schemas"]["vmtune__model__tunables__tunable__Kind"];
             unit: components["schemas"]["Unit"];
             route: components["schemas"]["Route"];
@@ -7664,6 +7686,17 @@ export interface components {
          * @enum {string}
          */
         Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "us_per_io" | "ns" | "us" | "ms" | "s";
+        /**
+         * ValueNoteView
+         * @description Something to know of an accepted value.
+         */
+        ValueNoteView: {
+            /** Tunable */
+            tunable: string;
+            kind: components["schemas"]["NoteKind"];
+            /** Message */
+            message: string;
+        };
         /**
          * ValueText
          * @description A value and its text with a unit.
@@ -11840,6 +11873,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
             /** @description The body is too large. */
             413: {
                 headers: {
@@ -11869,6 +11911,15 @@ export interface operations {
             };
             /** @description Invalid input; `errors` names each field. */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
+            424: {
                 headers: {
                     [name: string]: unknown;
                 };
