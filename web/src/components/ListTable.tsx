@@ -1,7 +1,8 @@
 /** Tables of lists: their columns said once, their labels on narrow screens from these. */
+import { Checkbox } from "@patternfly/react-core";
 import { Table, type TableProps, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useId } from "react";
 import { Async } from "./Async";
 import { More } from "./More";
 
@@ -22,6 +23,15 @@ export interface Sorting {
   choose: (by: string) => void;
 }
 
+/** Rows that can be chosen, one by one or all that are shown. */
+export interface Choosing<Row> {
+  has: (row: Row) => boolean;
+  choose: (rows: readonly Row[], on: boolean) => void;
+  /** What a row is called, for screen readers. */
+  label: (row: Row) => string;
+}
+
+const CHECK = "pf-v6-c-table__check"; // its place, where each row is a card
 const MODIFIERS = { short: { modifier: "nowrap" }, breaks: { modifier: "breakWord" } } as const;
 
 /**
@@ -34,6 +44,7 @@ export function ListTable<Row>({
   name,
   below = "grid-md",
   sorting,
+  choosing,
 }: {
   label: string;
   columns: readonly ColumnOf<Row>[];
@@ -41,13 +52,25 @@ export function ListTable<Row>({
   name: (row: Row) => string | number;
   below?: NonNullable<TableProps["gridBreakPoint"]>;
   sorting?: Sorting;
+  choosing?: Choosing<Row>;
 }) {
+  const id = useId();
   const sorted = columns.findIndex(({ sort }) => sort && sort === sorting?.by.replace("-", ""));
   const direction = sorting?.by.startsWith("-") ? "desc" : "asc";
   return (
     <Table aria-label={label} variant="compact" gridBreakPoint={below}>
       <Thead>
         <Tr>
+          {choosing && (
+            <Th className={CHECK}>
+              <Checkbox
+                id={`${id}-all`}
+                aria-label="Choose all shown"
+                isChecked={rows.every(choosing.has) || (rows.some(choosing.has) ? null : false)}
+                onChange={(_event, on) => choosing.choose(rows, on)}
+              />
+            </Th>
+          )}
           {columns.map(({ title, actions, sort }, columnIndex) =>
             actions ? (
               <Th key={title} screenReaderText={title} />
@@ -73,8 +96,18 @@ export function ListTable<Row>({
         </Tr>
       </Thead>
       <Tbody>
-        {rows.map((row) => (
+        {rows.map((row, rowIndex) => (
           <Tr key={name(row)}>
+            {choosing && (
+              <Td className={CHECK}>
+                <Checkbox
+                  id={`${id}-${rowIndex}`}
+                  aria-label={`Choose ${choosing.label(row)}`}
+                  isChecked={choosing.has(row)}
+                  onChange={(_event, on) => choosing.choose([row], on)}
+                />
+              </Td>
+            )}
             {columns.map(({ title, cell, text, actions }) =>
               actions ? (
                 <Td key={title} isActionCell>

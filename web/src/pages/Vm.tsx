@@ -4,6 +4,8 @@ import {
   ActionListItem,
   Alert,
   Button,
+  Flex,
+  FlexItem,
   Grid,
   GridItem,
   PageSection,
@@ -24,11 +26,13 @@ import { VmLabel } from "../components/StateLabel";
 import { AsOf, TuningLabel } from "../components/TuningLabel";
 import { ApplyDialog } from "./vm/ApplyDialog";
 import { History } from "./vm/History";
+import { LabelsDialog } from "./vm/LabelsDialog";
 import { MigrateDialog } from "./vm/MigrateDialog";
 import { Settings } from "./vm/Settings";
+import { Tuning } from "./vm/Tuning";
 import { Why } from "./vm/Why";
 
-type Dialog = "apply" | "migrate" | null;
+type Dialog = "apply" | "again" | "migrate" | "labels" | null;
 
 export default function Vm() {
   const { uuid = "" } = useParams();
@@ -38,7 +42,8 @@ export default function Vm() {
   const [dialog, setDialog] = useState<Dialog>(null);
   const name = found.data?.name ?? "VM";
   const running = found.data?.migration;
-  const applied = found.data?.tuning?.application != null;
+  const tuning = found.data?.tuning;
+  const applied = tuning?.application != null;
   return (
     <>
       <PageHead
@@ -87,8 +92,15 @@ export default function Vm() {
                   </Alert>
                 </GridItem>
               ))}
+              <Tuning
+                vm={data}
+                winner={why.data?.winner?.profile ?? null}
+                reason={why.data?.reason}
+                again={() => setDialog("again")}
+                apply={() => setDialog("apply")}
+              />
               <GridItem md={5}>
-                <Facts title="VM" facts={facts(data)} />
+                <Facts title="VM" facts={facts(data, () => setDialog("labels"))} />
               </GridItem>
               <GridItem md={7}>
                 <Why vm={uuid} />
@@ -107,6 +119,17 @@ export default function Vm() {
         </Async>
       </PageSection>
       {dialog === "apply" && <ApplyDialog vm={uuid} name={name} close={() => setDialog(null)} />}
+      {dialog === "again" && tuning && (
+        <ApplyDialog vm={uuid} name={name} again={tuning} close={() => setDialog(null)} />
+      )}
+      {dialog === "labels" && found.data && (
+        <LabelsDialog
+          vm={uuid}
+          name={name}
+          labels={found.data.labels}
+          close={() => setDialog(null)}
+        />
+      )}
       {dialog === "migrate" && found.data && (
         <MigrateDialog vm={uuid} name={name} host={found.data.host} close={() => setDialog(null)} />
       )}
@@ -114,7 +137,7 @@ export default function Vm() {
   );
 }
 
-function facts(vm: Schemas["VmDetail"]): Fact[] {
+function facts(vm: Schemas["VmDetail"], editLabels: () => void): Fact[] {
   return [
     [
       "State",
@@ -139,6 +162,18 @@ function facts(vm: Schemas["VmDetail"]): Fact[] {
     ["Machine", vm.machine],
     ["Memory", bytes(vm.memory_bytes)],
     ["vCPUs", vm.vcpus],
-    ["Labels", <Labels key="labels" labels={vm.labels} />],
+    [
+      "Labels",
+      <Flex key="labels" alignItems={{ default: "alignItemsCenter" }}>
+        <FlexItem>
+          <Labels labels={vm.labels} />
+        </FlexItem>
+        <FlexItem>
+          <Button variant="link" size="sm" isInline aria-label="Edit labels" onClick={editLabels}>
+            Edit
+          </Button>
+        </FlexItem>
+      </Flex>,
+    ],
   ];
 }

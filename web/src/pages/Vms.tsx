@@ -1,10 +1,12 @@
 import { Button, PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useState } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { vms } from "../api/queries";
 import { Empty } from "../components/Async";
 import { type Filter, Filters, useFilters, useSorting } from "../components/Filters";
+import { counted } from "../components/format";
 import { Labels } from "../components/Labels";
 import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
 import { Moment } from "../components/Moment";
@@ -14,6 +16,12 @@ import { VmLabel } from "../components/StateLabel";
 import { AsOf, TUNING_STATES, TuningLabel, type TuningState } from "../components/TuningLabel";
 import { useToasts } from "../components/toasts";
 import { useVerifyAll } from "../components/useVerifyAll";
+import type { Chosen } from "./vms/BulkDialog";
+import type { Kind } from "./vms/orders";
+import { Selected } from "./vms/Selected";
+import { useChoice } from "./vms/useChoice";
+
+const BulkDialog = lazy(() => import("./vms/BulkDialog"));
 
 const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
   {
@@ -83,14 +91,11 @@ export default function Vms() {
   const [chosen, choose] = useFilters(FILTERS);
   const sorting = useSorting(SORTS, "name");
   const { label, tuning, ...named } = chosen;
-  const list = useInfiniteQuery(
-    vms({
-      ...named,
-      sort: sorting.by,
-      ...(label ? { label: [label] } : {}),
-      ...(tuning ? { tuning_state: tuning as TuningState } : {}),
-    }),
-  );
+  const among = { ...named, ...(label ? { label: [label] } : {}) };
+  const filter = { ...among, ...(tuning ? { tuning_state: tuning as TuningState } : {}) };
+  const list = useInfiniteQuery(vms({ ...filter, sort: sorting.by }));
+  const choice = useChoice(JSON.stringify(filter));
+  const [bulk, setBulk] = useState<{ kind: Kind; chosen: Chosen } | null>(null);
   const [verifyAll, left] = useVerifyAll();
   const toasts = useToasts();
   const shown = [
@@ -102,6 +107,21 @@ export default function Vms() {
     else toasts.failed("Some VMs could not be verified", new Error(`${failed} did not answer`));
   };
   const counts = list.data?.pages[0]?.tuning_counts;
+  const matching = counts
+    ? tuning
+      ? (counts[tuning as TuningState] ?? 0)
+      : TUNING_STATES.reduce((sum, state) => sum + (counts[state] ?? 0), 0)
+    : 0;
+  const drifted = counts?.drifted ?? 0;
+  const act = (kind: Kind) =>
+    setBulk({
+      kind,
+      chosen: choice.everything ? { filter, count: matching } : { rows: choice.rows },
+    });
+  const reapply = () => {
+    const filter = { ...among, tuning_state: "drifted" as const };
+    setBulk({ kind: "apply", chosen: { filter, count: drifted } });
+  };
   const filters = FILTERS.map((each) =>
     each.name === "tuning" && counts
       ? {
@@ -125,7 +145,23 @@ export default function Vms() {
           >
             {left === null ? "Verify shown VMs" : `Verifying, ${left} left`}
           </Button>
+          {drifted > 0 && (
+            <>
+              {" "}
+              <Button onClick={reapply}>Re-apply to {counted(drifted, "drifted VM")}</Button>
+            </>
+          )}
         </Filters>
+        {(choice.everything || choice.rows.length > 0) && (
+          <Selected
+            chosen={choice.rows.length}
+            matching={matching}
+            everything={choice.everything}
+            takeAll={choice.takeAll}
+            clear={choice.clear}
+            act={act}
+          />
+        )}
         <Problems problems={list.data?.pages[0]?.problems ?? []} />
         <PagedList
           list={list}
@@ -145,10 +181,22 @@ export default function Vms() {
               name={(each) => `${each.uuid} ${each.host}`}
               below="grid-lg"
               sorting={sorting}
+              choosing={{ ...choice, label: (each) => each.name }}
             />
           )}
         </PagedList>
       </PageSection>
+      {bulk && (
+        <Suspense fallback={null}>
+          <BulkDialog
+            {...bulk}
+            close={() => {
+              setBulk(null);
+              choice.clear();
+            }}
+          />
+        </Suspense>
+      )}
     </>
   );
 }

@@ -110,3 +110,19 @@ export function progress(part: Partial<Progress> = {}): Progress {
     ...part,
   };
 }
+
+/** A row of the list of VMs; its name is its UUID, too. */
+export function vmRow(name: string, part: Partial<Schemas["VmView"]> = {}): Schemas["VmView"] {
+  return {
+    uuid: name,
+    name,
+    host: "a",
+    state: "running",
+    labels: {},
+    tuning_state: "untuned",
+    tuning: null,
+    unreachable: null,
+    migration: null,
+    ...part,
+  };
+}

@@ -20,12 +20,33 @@ import { type Plan, PlanDialog, usePlan } from "./PlanDialog";
 
 const FINE: readonly Schemas["Status"][] = ["effective", "pending migration", "pending restart"];
 
-/** Shows the plan first; nothing is set before Apply. What did not go well stays in sight. */
-export function ApplyDialog({ vm, name, close }: { vm: string; name: string; close: () => void }) {
-  const [profile, setProfile] = useState("");
+/**
+ * Shows the plan first; nothing is set before Apply. What did not go well stays in sight.
+ *
+ * @param again what the VM is to run with once more, instead of a choice.
+ * @param first the profile that is chosen at first; empty for the assigned one.
+ */
+export function ApplyDialog({
+  vm,
+  name,
+  again,
+  first = "",
+  close,
+}: {
+  vm: string;
+  name: string;
+  again?: { profile: string; revision: number };
+  first?: string;
+  close: () => void;
+}) {
+  const [profile, setProfile] = useState(first);
   const [bestEffort, setBestEffort] = useState(false);
   const toasts = useToasts();
-  const what = profile ? { profile } : {};
+  const what = again
+    ? { profile: again.profile, revision: again.revision }
+    : profile
+      ? { profile }
+      : {};
   const plan = usePlan(vm, what);
   const apply = useMutation({
     mutationFn: () => applyTo(vm, { ...what, best_effort: bestEffort && leavable(plan.data) }),
@@ -49,8 +70,8 @@ export function ApplyDialog({ vm, name, close }: { vm: string; name: string; clo
     (!blocked || (bestEffort && leavable(plan.data)));
   return (
     <PlanDialog
-      title={`Plan for ${name}`}
-      action="Apply"
+      title={again ? `Re-apply ${again.profile} r${again.revision} to ${name}` : `Plan for ${name}`}
+      action={again ? "Re-apply" : "Apply"}
       plan={plan}
       ready={ready}
       act={() => apply.mutate()}
@@ -59,9 +80,11 @@ export function ApplyDialog({ vm, name, close }: { vm: string; name: string; clo
       close={close}
       fields={
         <>
-          <FormGroup label="Profile" fieldId="apply-profile">
-            <ProfileChoice id="apply-profile" value={profile} choose={setProfile} />
-          </FormGroup>
+          {again === undefined && (
+            <FormGroup label="Profile" fieldId="apply-profile">
+              <ProfileChoice id="apply-profile" value={profile} choose={setProfile} />
+            </FormGroup>
+          )}
           {blocked && leavable(plan.data) && (
             <Checkbox
               id="best-effort"

@@ -21,11 +21,11 @@ export type Plan = Schemas["PlanView"];
 /** The plan for *what*; asked anew when that changes. Nothing is asked without *enabled*. */
 export function usePlan(
   vm: string,
-  what: { profile?: string; destination?: string },
+  what: { profile?: string; revision?: number; destination?: string },
   enabled = true,
 ): UseQueryResult<Plan> {
   return useQuery({
-    queryKey: ["vm", "plan", vm, what.profile ?? "", what.destination ?? ""],
+    queryKey: ["vm", "plan", vm, what],
     queryFn: () => planVm(vm, what),
     enabled,
     retry: false,

@@ -1,0 +1,136 @@
+/** What can be done to many VMs at once, and how each of them is asked for it. */
+import {
+  addAssignment,
+  applyTo,
+  removeAssignment,
+  startMigration,
+  verifyVm,
+} from "../../api/actions";
+import { ApiError, type Schemas } from "../../api/client";
+import { explainVm, setLabels, type VmRow } from "../../api/tuning";
+import { inWords } from "../../components/toasts";
+import type { Done } from "./bulk";
+import type { LabelChanges } from "./labels";
+
+export type Order =
+  /** *profile* is empty for what each was compared with, or else its assigned one. */
+  | { kind: "apply"; profile: string; bestEffort: boolean }
+  | { kind: "verify" }
+  | { kind: "label"; changes: LabelChanges }
+  | { kind: "assign"; profile: string }
+  /** *profile* is empty for the assigned one. */
+  | { kind: "migrate"; destination: string; profile: string };
+
+export type Kind = Order["kind"];
+
+const AS_WANTED: readonly Schemas["Status"][] = [
+  "effective",
+  "pending migration",
+  "pending restart",
+];
+const PRESENT: readonly Schemas["VmState"][] = ["running", "paused"];
+const NEEDS_QEMU: readonly Kind[] = ["apply", "verify", "migrate"];
+
+/** What does *order* to one VM. It never throws: what went wrong is its result. */
+export function workOf(order: Order): (vm: VmRow) => Promise<Done> {
+  return async (vm) => {
+    if (NEEDS_QEMU.includes(order.kind) && !PRESENT.includes(vm.state)) {
+      return {
+        verdict: "left",
+        text: `it is ${vm.state === "unknown" ? "unreachable" : vm.state}`,
+      };
+    }
+    try {
+      return await done(order, vm);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.lost) return { verdict: "unknown", text: error.message };
+      if (error.code === "no_profile") return { verdict: "left", text: "no profile is assigned" };
+      // Nothing is wanted of it: neither applied nor assigned.
+      if (order.kind === "verify" && error.status === 404) {
+        return { verdict: "left", text: error.message };
+      }
+      return { verdict: "failed", text: inWords(error) };
+    }
+  };
+}
+
+function done(order: Order, vm: VmRow): Promise<Done> {
+  switch (order.kind) {
+    case "apply":
+      return apply(order, vm);
+    case "verify":
+      return verify(vm);
+    case "label":
+      return label(order.changes, vm);
+    case "assign":
+      return assign(order.profile, vm);
+    case "migrate":
+      return migrate(order, vm);
+  }
+}
+
+/** What is asked of the service: a VM with a profile gets the same again. */
+export function wanted(profile: string, vm: VmRow): { profile?: string; revision?: number } {
+  if (profile) return { profile };
+  return vm.tuning ? { profile: vm.tuning.profile, revision: vm.tuning.revision } : {};
+}
+
+async function apply(order: Order & { kind: "apply" }, vm: VmRow): Promise<Done> {
+  const record = await applyTo(vm.uuid, {
+    ...wanted(order.profile, vm),
+    best_effort: order.bestEffort,
+  });
+  const to = `/vms/${vm.uuid}`;
+  if (record.state === "unknown") return { verdict: "unknown", text: "its host is silent", to };
+  if (record.state !== "applied") {
+    const why = record.problems.map((each) => each.message).join("; ");
+    return { verdict: "failed", text: why || record.state, to };
+  }
+  return differing(record.outcomes, `${record.profile} r${record.revision}`, to);
+}
+
+async function verify(vm: VmRow): Promise<Done> {
+  const found = await verifyVm(vm.uuid);
+  return differing(found.outcomes, `${found.profile} r${found.revision}`, `/vms/${vm.uuid}`);
+}
+
+function differing(outcomes: readonly Schemas["OutcomeView"][], fine: string, to: string): Done {
+  const wrong = outcomes.filter((each) => !AS_WANTED.includes(each.status));
+  if (wrong.length === 0) return { verdict: "done", text: fine, to };
+  const text = wrong.map((each) => `${each.tunable} ${each.status}`).join(", ");
+  return { verdict: "differs", text, to };
+}
+
+async function label(changes: LabelChanges, vm: VmRow): Promise<Done> {
+  const kept = Object.entries({ ...vm.labels, ...changes }).filter(
+    (each): each is [string, string] => each[1] !== null,
+  );
+  const stored = await setLabels(vm.uuid, Object.fromEntries(kept));
+  const text = Object.entries(stored.labels).map(([key, value]) => `${key}=${value}`);
+  return { verdict: "done", text: text.join(" ") || "no labels" };
+}
+
+/** Its own assignment, instead of the one that it had. */
+async function assign(profile: string, vm: VmRow): Promise<Done> {
+  const { candidates } = await explainVm(vm.uuid);
+  const old = candidates.find((each) => each.target === "vm");
+  if (old?.profile === profile) return { verdict: "left", text: "it has that assignment" };
+  if (old) await removeAssignment(old.id);
+  await addAssignment({ target: "vm", key: vm.uuid, profile });
+  return { verdict: "done", text: old ? `instead of ${old.profile}` : profile };
+}
+
+async function migrate(order: Order & { kind: "migrate" }, vm: VmRow): Promise<Done> {
+  if (vm.host === order.destination) return { verdict: "left", text: "it is there" };
+  if (vm.migration) {
+    return { verdict: "left", text: "it migrates", to: `/migrations/${vm.migration}` };
+  }
+  const { destination, profile } = order;
+  const begun = await startMigration({
+    vm: vm.uuid,
+    destination,
+    ...(profile ? { profile } : {}),
+  });
+  return { verdict: "done", text: `to ${destination}`, to: `/migrations/${begun.id}` };
+}
