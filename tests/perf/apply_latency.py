@@ -27,6 +27,9 @@ MACHINE = (
     *("-machine", "pc", "-accel", "tcg", "-m", "64", "-nodefaults", "-display", "none"),
     *("-object", "iothread,id=iothread1", "-S"),
 )
+"""Without a running guest."""
+RUNNING = tuple(word for word in MACHINE if word != "-S")
+"""With one, as virsh's arm has: a firmware that finds no disk, and waits."""
 
 
 def set_by_api(client: Client, vm: str, which: int) -> None:
@@ -81,7 +84,7 @@ def run(at: Path) -> tuple[list[float], list[float]]:
         add = {"execute": "object-add", "arguments": {"qom-type": "main-loop", "id": "main"}}
         virsh(uri, "qemu-monitor-command", guest.name, json.dumps(add))
         with (
-            running(installed(), at / "qmp", uuid=vm, machine=MACHINE),
+            running(installed(), at / "qmp", uuid=vm, machine=RUNNING),
             running_service(at) as service,
         ):
             service.client.post("/hosts", {"name": "here", "uri": f"qmp+unix://{at}/qmp"})

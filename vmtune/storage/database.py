@@ -233,6 +233,11 @@ class Database:
         return self.lease.service if self.lease is not None else ""
 
     @property
+    def is_local(self) -> bool:
+        """It is a file of this machine, which ends when this machine does."""
+        return self._is_sqlite
+
+    @property
     def missing(self) -> bool:
         """There is no such SQLite file."""
         return self._is_sqlite and not Path(str(self.url.database)).exists()

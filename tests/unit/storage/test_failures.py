@@ -6,13 +6,16 @@ import os
 import sqlite3
 import stat
 import threading
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 import psycopg
 import pytest
 from sqlalchemy import event, make_url
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from tests.support.postgres import (
     libpq_url,
@@ -193,6 +196,25 @@ def test_durable_writes_wait_for_the_disk(url: str) -> None:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
     database.close()
+
+
+def test_an_application_that_ends_with_the_machine_does_not_wait_for_the_disk(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[bool] = []
+    write = Database.write
+
+    def noted(it: Database, *, durable: bool = True) -> AbstractContextManager[Session]:
+        waits.append(durable)
+        return write(it, durable=durable)
+
+    with Store.open(url) as store:
+        monkeypatch.setattr(Database, "write", noted)
+        for number, ends in enumerate((True, False)):
+            store.applications.begin(
+                UUID(int=number), "a", "p", 1, {}, False, [], ends_with_machine=ends
+            )
+    assert waits == [False, True]
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:

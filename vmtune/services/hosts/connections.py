@@ -256,6 +256,12 @@ class HostConnections:
         await self.contacts.answered(name, facts)
         return facts
 
+    def is_this_machine(self, name: str) -> bool:
+        """Whether the address of a connected host means this machine, such as
+        ``qemu:///system``."""
+        known = self._drivers.get(name)
+        return known is not None and known[0].names_no_machine
+
     @asynccontextmanager
     async def noting(self, name: str) -> AsyncIterator[None]:
         """Notes whether a host answers what it is asked in the block."""

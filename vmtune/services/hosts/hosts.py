@@ -12,7 +12,7 @@ from uuid import UUID
 
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
-from vmtune.model.host.facts import VmFacts, VmState, VmSummary
+from vmtune.model.host.facts import HostFacts, VmFacts, VmState, VmSummary
 from vmtune.model.host.inventory import EventTopic, Vm
 from vmtune.model.migration.record import Migration
 from vmtune.model.profile import check_labels
@@ -167,6 +167,25 @@ class HostService(HostConnections):
         :raise HostUnreachable: none has it, and some did not answer.
         """
         return await self._search(vm, host, lambda driver: driver.vm_facts(vm), _state_of)
+
+    async def locate_with_host(self, vm: UUID) -> tuple[str, Driver, VmFacts, HostFacts]:
+        """As :meth:`locate`, with the host's facts. The host where the VM ran last is probed
+        meanwhile.
+
+        :raise NotFound: no host that answers has it.
+        :raise HostUnreachable: none has it, and some did not answer; or its host does not answer.
+        """
+        last = self._last_host.get(vm)
+        probing = asyncio.ensure_future(self.facts(last)) if last is not None else None
+        try:
+            name, driver, facts = await self.locate(vm)
+            if probing is not None and name == last:
+                return name, driver, facts, await probing
+        finally:
+            if probing is not None:
+                # Of a host where the VM is not, whether it answers does not matter here.
+                await asyncio.gather(probing, return_exceptions=True)
+        return name, driver, facts, await self.facts(name)
 
     async def where(self, vm: UUID) -> str:
         """The host that :meth:`locate` finds, without probing the VM there: one call instead of

@@ -30,6 +30,7 @@ class Planned:
     """A plan and its inputs.
 
     :param peer_uri: how the source's libvirt reaches the destination's; empty without libvirt.
+    :param on_this_machine: the VM's QEMU runs on the machine that this service runs on.
     """
 
     plan: Plan
@@ -37,6 +38,7 @@ class Planned:
     facts: VmFacts
     driver: Driver
     peer_uri: str = ""
+    on_this_machine: bool = False
 
 
 class PlanService:
@@ -85,17 +87,16 @@ class PlanService:
         if without_profile:
             exact = _stated(profile, values or {}, steps or (), self.tunables)
         if exact is not None:
-            (name, driver, facts), desired = await self._hosts.locate(vm), exact
+            (name, driver, facts, host), desired = await self._hosts.locate_with_host(vm), exact
         elif profile is not None:
             # Which values these are does not depend on where the VM is: look for both at once.
-            (name, driver, facts), desired = await asyncio.gather(
-                self._hosts.locate(vm),
+            (name, driver, facts, host), desired = await asyncio.gather(
+                self._hosts.locate_with_host(vm),
                 self._assignments.choose(vm, "", profile, revision, values, steps),
             )
         else:
-            name, driver, facts = await self._hosts.locate(vm)
+            name, driver, facts, host = await self._hosts.locate_with_host(vm)
             desired = await self._assignments.choose(vm, name, None, revision, values, steps)
-        host = await self._hosts.facts(name)
         goal: Destination | None = None
         if destination is not None:
             driver_there = await self._hosts.driver(destination)
@@ -129,7 +130,8 @@ class PlanService:
             situation = replace(situation, vm=await _with_dirty_rates(driver, facts))
         plan = make_plan(situation, name, desired.profile, desired.revision)
         peer_uri = goal.host.peer_uri if goal is not None else ""
-        return Planned(plan, desired, facts, driver, peer_uri)
+        here = self._hosts.is_this_machine(name)
+        return Planned(plan, desired, facts, driver, peer_uri, here)
 
     async def plan_on(
         self, name: str, vm: UUID, desired: DesiredValues, known: HostFacts | None = None

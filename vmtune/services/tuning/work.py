@@ -36,7 +36,8 @@ class Work:
         """
         plan, facts = self.planned.plan, self.planned.facts
         journal = undo(self.changes, facts.readings) + undo(self.boot, facts.boot_readings)
-        journal += limits_before(plan)
+        limits = limits_before(plan)
+        journal += limits
         return store.applications.begin(
             vm=plan.vm,
             host=plan.host,
@@ -45,6 +46,7 @@ class Work:
             wanted=self.planned.desired.values,
             best_effort=self.best_effort,
             journal=tuple(journal),
+            ends_with_machine=self.planned.on_this_machine and not self.boot and not limits,
         )
 
 

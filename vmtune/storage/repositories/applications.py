@@ -52,12 +52,17 @@ class ApplicationRepository:
         wanted: Mapping[str, Value],
         best_effort: bool,
         journal: Sequence[Change],
+        ends_with_machine: bool = False,
     ) -> Application:
         """Record the intent, with what undoes it, before anything is set. Takes the VM.
 
+        :param ends_with_machine: all that is to be set is gone when this machine loses its power.
+            Then its record may be lost with it, and a database of this machine need not wait for
+            the disk.
         :raise OperationInProgress: the VM has an open application or migration.
         """
-        with self._database.write() as session:
+        durable = not (ends_with_machine and self._database.is_local)
+        with self._database.write(durable=durable) as session:
             now = self._database.now()
             row = APPLICATIONS.row(
                 Application(

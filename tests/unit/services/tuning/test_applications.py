@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -127,6 +128,37 @@ async def test_a_refusal_half_way_restores_everything_and_keeps_the_first_error(
     assert "not today" in done.problems[0].message
     assert downtime(it) == 300
     assert it.source.properties == before
+
+
+@pytest.mark.parametrize(
+    ("uri", "values", "ends_with_machine"),
+    [
+        ("qmp+unix:///fake/a", {"downtime_limit_ms": 700}, True),
+        ("qemu+tcp://a/system", {"downtime_limit_ms": 700}, False),
+    ],
+    ids=["here", "on another machine"],
+)
+async def test_only_what_ends_with_this_machine_is_begun_without_the_disk(
+    it: World,
+    monkeypatch: pytest.MonkeyPatch,
+    uri: str,
+    values: dict[str, object],
+    ends_with_machine: bool,
+) -> None:
+    seen: list[object] = []
+    begin = it.store.applications.begin
+
+    def noted(*args: object, **named: object) -> object:
+        seen.append(named["ends_with_machine"])
+        return begin(*args, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(it.store.applications, "begin", noted)
+    await it.profile(**values)
+    host, driver = it.hosts._drivers["a"]
+    it.hosts._drivers["a"] = replace(host, uri=uri), driver
+    done = await it.applications.apply(VM, "p")
+    assert done.state is ApplicationState.APPLIED
+    assert seen == [ends_with_machine]
 
 
 async def test_best_effort_leaves_out_what_is_refused(it: World) -> None:
