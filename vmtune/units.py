@@ -156,8 +156,15 @@ def render(value: int, unit: Unit) -> str:
     return f"{value:,}" if unit is not Unit.NONE else str(value)
 
 
+LEAST_SHOWN = 0.001
+"""Of any unit: less than that is not written as a number."""
+
+
 def approximate(value: float, unit: Unit, figures: int = 3) -> str:
-    """*value* rounded to so many figures, for tables and progress: ``1.53 GiB``."""
+    """*value* rounded to so many figures, for tables and progress: ``1.53 GiB``. Less than
+    a thousandth of a unit is noise of arithmetic: ``< 0.001 ms``."""
+    if 0 < abs(value) < LEAST_SHOWN:
+        return f"< {approximate(LEAST_SHOWN, unit)}"
     few = abs(value) < 10 ** (figures - 1) and value != round(value)
     if unit not in (Unit.BYTES, Unit.BYTES_PER_S):
         whole = round(value)

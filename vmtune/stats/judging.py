@@ -81,6 +81,9 @@ def judge(comparison: Comparison) -> Comparison:
         reason = f"{comparison.b.arm} is {found}: neither direction is better"
         return replace(comparison, verdict=verdict, reason=reason)
     across = position is MarginPosition.ACROSS
+    if across and not comparison.criterion.primary:
+        reason = f"{comparison.b.arm} may be {found}: {_too_few(comparison)}"
+        return replace(comparison, verdict=verdict, reason=reason)
     needed = blocks_needed(effect, comparison.size) if across else None
     is_ = "may be" if across else "is"
     reason = f"{comparison.b.arm} {is_} {found}{_against(comparison, effect, position, needed)}"
@@ -248,11 +251,26 @@ def _doubt(comparison: Comparison, position: MarginPosition) -> str:
     if test and effect and effect.scale is Scale.SHARE and test.p > ERROR_RATE:
         return f"the exact test does not bear that out (p = {_figures(test.p)})"
     if comparison.adjusted_p is not None and comparison.adjusted_p > ERROR_RATE:
+        if _is_least_p(comparison):
+            return f"{_too_few(comparison)} (adjusted p = {_figures(comparison.adjusted_p)})"
         return (
             "among so many metrics that comes by chance too "
             f"(adjusted p = {_figures(comparison.adjusted_p)})"
         )
     return ""
+
+
+def _too_few(comparison: Comparison) -> str:
+    """No campaign is planned for a secondary metric: how many blocks would do is no advice."""
+    kind = "blocks" if comparison.design is Design.PAIRED else "runs of each arm"
+    return f"{comparison.size} {kind} cannot decide this for a secondary metric"
+
+
+def _is_least_p(comparison: Comparison) -> bool:
+    """So few blocks cannot give a smaller p, even with the difference in every block."""
+    test = comparison.test
+    paired = comparison.design is Design.PAIRED
+    return test is not None and paired and test.p <= 2.0 ** (1 - comparison.size) * (1 + 1e-9)
 
 
 def _figures(p: float) -> str:

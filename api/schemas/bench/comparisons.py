@@ -14,6 +14,7 @@ from vmtune.bench.model.metrics.table import Direction
 from vmtune.bench.model.runs.run import RunState, Testbed
 from vmtune.bench.model.trend.change import ChangeKind, SignStrength, Triage
 from vmtune.bench.report.report import FORMAT, VERSION, Report
+from vmtune.bench.report.words import ResultText
 from vmtune.bench.services.comparisons.setup_history import History, SetupHistory, Shift, Sign
 from vmtune.model.tunables.built_in import BUILT_IN
 
@@ -22,6 +23,13 @@ _PARTS: dict[str, Any] = {  # any: pydantic's own way to say a field
     "format": (Literal[FORMAT], ...),
     "version": (Literal[VERSION], ...),
     **{each.name: (_HINTS[each.name], ...) for each in fields(Report)},
+    "texts": (
+        tuple[tuple[ResultText, ...], ...],
+        Field(
+            description="Each comparison in words and rounded figures, as the command line and the "
+            "report have them: of each of `cells`, in the order of its `comparisons`."
+        ),
+    ),
 }
 ComparisonView = create_model(
     "ComparisonView",

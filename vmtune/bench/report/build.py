@@ -194,7 +194,7 @@ def build(
         title=plan.title,
         made_at=made_at,
         primary_metric=plan.primary_metric,
-        arms=plan.arms,
+        arms=tuple(_with_places(arm, runs, environments) for arm in plan.arms),
         environments=used,
         differences=differing,
         metrics=tuple(_metric(metric) for metric in metrics),
@@ -206,6 +206,40 @@ def build(
         withheld=withheld,
         notes=tuple(_notes(plan, cells)),
     )
+
+
+_PLACES = {
+    "QEMU": ("qemu", "version"),
+    "libvirt": ("libvirt",),
+    "kernel": ("kernel", "release"),
+    "CPU": ("cpu", "model"),
+}
+"""What an arm ran on, and where an environment has it."""
+
+
+def _with_places(
+    arm: ReportArm, runs: Sequence[ReportRun], environments: Mapping[str, Environment]
+) -> ReportArm:
+    """*arm* with what its runs ran on; the name that it gave its QEMU stays before the version."""
+    facts = dict(arm.facts)
+    of_it = dict.fromkeys(run.environment for run in runs if run.arm == arm.name)
+    for name, path in _PLACES.items():
+        found = dict.fromkeys(_at(environments.get(each, {}), path) for each in of_it)
+        text = " or ".join(each for each in found if each)
+        if name == "CPU" and text:
+            counts = dict.fromkeys(_at(environments.get(e, {}), ("cpu", "count")) for e in of_it)
+            text += f", {' or '.join(each for each in counts if each)} CPUs"
+        if text:
+            facts[name] = f"{facts[name]}: {text}" if facts.get(name) else text
+    return ReportArm(arm.name, facts)
+
+
+def _at(environment: Environment, path: Sequence[str]) -> str:
+    """What is there, as text; empty where it is not known."""
+    found: object = environment
+    for part in path:
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return "" if found is None or isinstance(found, Mapping) else str(found)
 
 
 def criterion_of(metric: Metric, values: Iterable[float], plan: Plan) -> Criterion:

@@ -13,18 +13,17 @@ from dataclasses import dataclass
 
 from vmtune.bench.report.report import Report, ReportCell, ReportMetric, ReportRun
 from vmtune.bench.report.tables import PairResults
-from vmtune.bench.report.words import direction_text, value_text
+from vmtune.bench.report.words import direction_text, ratio_text, value_text
 from vmtune.rendering.scale import Scale
 from vmtune.stats import model
 from vmtune.stats.model import Comparison, Design, Summary
 from vmtune.units import Unit
 
-_WIDEST_RATIO = 8.0  # what lies beyond is shown by an arrow
 _LOG_FROM = 20.0  # from this ratio of largest to smallest on, strips are logarithmic
 _NAME_PX, _STRIP_PX = 120, 440
 _INTERVAL_PX, _EDGE_PX = 180, 8
 _TICKS = 4
-_BY_BLOCK = "B/A by block"
+_BY_BLOCK = "B against A"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class Strip:
 
 
 def column_axis(comparisons: Sequence[Comparison]) -> Scale:
-    """One axis for all effects that are ratios, the same to both sides of 1."""
+    """One axis for all effects that are ratios, the same to both sides of 1. It holds them all."""
     ends = [
         end
         for comparison in comparisons
@@ -102,7 +101,7 @@ def column_axis(comparisons: Sequence[Comparison]) -> Scale:
         if end
     ]
     widest = max((max(end, 1 / end) for end in ends), default=1.1)
-    widest = min(_WIDEST_RATIO, max(1.1, widest) ** 1.08)
+    widest = max(1.1, widest) ** 1.08
     return Scale(1 / widest, widest, _EDGE_PX, _INTERVAL_PX - _EDGE_PX, logarithmic=True)
 
 
@@ -208,13 +207,15 @@ def block_strip(report: Report, cell: ReportCell, pair: PairResults) -> Strip | 
     ratios = [b[block] / a[block] for block in both]
     low, high = min(*ratios, effect.margin_low), max(*ratios, effect.margin_high)
     axis = Scale(low * 0.97, high * 1.03, _NAME_PX, _NAME_PX + _STRIP_PX - 16, logarithmic=True)
-    labels = [f"block {block}: {ratio:.3f}" for block, ratio in zip(both, ratios, strict=True)]
-    title = f"{metric.title}: B/A in each block"
+    labels = [
+        f"block {block}: {ratio_text(ratio)}" for block, ratio in zip(both, ratios, strict=True)
+    ]
+    title = f"{metric.title}: B against A in each block"
     return Strip(
         title,
         "",
         title,
-        tuple((axis(tick), f"{tick:.3g}") for tick in sorted({1.0, *axis.ticks(_TICKS)})),
+        tuple((axis(tick), ratio_text(tick)) for tick in sorted({1.0, *axis.ticks(_TICKS)})),
         (StripRow(_BY_BLOCK, _spread_out([axis(ratio) for ratio in ratios], labels)),),
         _band(effect, axis),
         axis(1.0),

@@ -14,7 +14,7 @@ from vmtune.bench.report.tables import (
     raw_table,
     spread_tables,
 )
-from vmtune.bench.report.words import direction_text, effect_words
+from vmtune.bench.report.words import direction_text, effect_words, ratio_text
 from vmtune.rendering import render
 
 
@@ -43,6 +43,7 @@ def _rendered(template: str, report: Report) -> str:
         figures_table=figures_table,
         direction_text=direction_text,
         effect_words=effect_words,
+        ratio_text=ratio_text,
         column_axis=column_axis,
         interval=interval,
         block_strip=block_strip,

@@ -196,6 +196,7 @@ def from_document(raw: object) -> Report:
             code="unknown_format",
             remedy="give what `vmtune compare --json` printed",
         )
+    given.pop("texts", None)  # of the API's answer: made of the rest
     version = given.pop("version", None)
     if version != VERSION:
         raise InvalidInput(

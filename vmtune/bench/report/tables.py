@@ -93,9 +93,9 @@ def _headings(
 
 _SPREAD = _headings("METRIC", "MEDIAN", "QUARTILES", "LEAST", "MOST", "RUNS", left=("METRIC",))
 _RESULTS = _headings(
-    "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "VERDICT", "BLOCKS NEEDED", "A'S QUARTILES",
+    "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "VERDICT", "B BY A", "A'S QUARTILES",
     "B'S QUARTILES",
-    left=("METRIC", "VERDICT"), spare=("BLOCKS NEEDED", "A'S QUARTILES", "B'S QUARTILES"),
+    left=("METRIC", "VERDICT"), spare=("B BY A", "A'S QUARTILES", "B'S QUARTILES"),
 )  # fmt: skip
 _FIGURES = _headings(
     "Metric", "Runs of A", "Runs of B", "r", "Level", "Test", "p", "Adjusted", "Cliff's delta",
@@ -112,7 +112,18 @@ def terminal_tables(report: Report) -> tuple[TextTable, ...]:
     for cell in report.cells:
         tables += (_results_table(pair) for pair in pairs(report, cell))
         tables += spread_tables(report, cell)
-    return (*tables, *overview_tables(report))
+    return (*tables, *overview_tables(report), *arms_tables(report))
+
+
+def arms_tables(report: Report) -> Iterator[TextTable]:
+    """What each arm was: its values, QEMU, libvirt, kernel and CPU."""
+    rows = tuple(
+        (arm.name, "; ".join(f"{name} {text}" for name, text in arm.facts.items()))
+        for arm in report.arms
+        if arm.facts
+    )
+    if rows:
+        yield TextTable("What ran:", (Heading("ARM"), Heading("RAN WITH", wraps=True)), rows)
 
 
 def environment_tables(report: Report) -> Iterator[TextTable]:
@@ -178,7 +189,7 @@ def _notes(found: Sequence[Comparison], results: Sequence[ResultText]) -> Iterat
 
 def _results_table(pair: PairResults) -> TextTable:
     rows = tuple(
-        (each.name, *each.medians, each.effect, each.interval, each.verdict, each.blocks_needed,
+        (each.name, *each.medians, each.effect, each.interval, each.verdict, each.times,
          *each.quartiles)
         for each in pair.results
     )  # fmt: skip

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from vmtune.bench.report.report import Report, ReportMetric
 from vmtune.stats.model import Bound, Comparison, Direction, Effect, Figure, Scale, Summary, Verdict
-from vmtune.units import Unit, approximate, distinct_number, share_text
+from vmtune.units import LEAST_SHOWN, Unit, approximate, distinct_number, share_text
 
 _BOUNDS = {Bound.EXACT: "", Bound.AT_LEAST: ">= ", Bound.AT_MOST: "<= ", Bound.UNKNOWN: "~ "}
 _NONE = "-"
@@ -29,17 +29,18 @@ class ResultText:
     :param level: of the interval.
     :param better_in: the share of blocks, or of pairs of runs, in which B is better.
     :param of_medians: B's median by A's (their difference, without a ratio), with its interval.
-    :param blocks_needed: how many blocks of a new campaign would settle it; empty where that is not
-        known.
+    :param effect: B against A: ``-96 %``, or the difference where there is no ratio.
+    :param times: B by A: ``0.036 times``; empty without a ratio.
     :param grey: it claims something that may be noise.
     """
 
     title: str
     primary: bool
-    medians: tuple[str, str]
-    quartiles: tuple[str, str]
-    runs: tuple[str, str]
+    medians: tuple[str, ...]
+    quartiles: tuple[str, ...]
+    runs: tuple[str, ...]
     effect: str
+    times: str
     interval: str
     verdict: str
     reason: str
@@ -52,7 +53,6 @@ class ResultText:
     better_in: str
     noise_floor: str
     of_medians: str
-    blocks_needed: str
     grey: bool
 
     @property
@@ -70,7 +70,6 @@ def result_text(report: Report, comparison: Comparison) -> ResultText:
     grey = bool(
         comparison.verdict in (Verdict.BETTER, Verdict.WORSE) and comparison.below_noise_floor
     )
-    needed = comparison.blocks_needed
     return ResultText(
         title=metric.title,
         primary=comparison.criterion.primary,
@@ -82,6 +81,7 @@ def result_text(report: Report, comparison: Comparison) -> ResultText:
         else ("", ""),
         runs=(runs_text(a), runs_text(b)),
         effect=effect_text(effect, metric),
+        times=times_text(effect),
         interval=interval_text(effect, metric),
         verdict=_verdict_text(comparison, grey),
         reason="" if report.withheld else comparison.reason,
@@ -94,8 +94,14 @@ def result_text(report: Report, comparison: Comparison) -> ResultText:
         better_in=_NONE if comparison.better_share is None else share_text(comparison.better_share),
         noise_floor=_noise_floor_text(comparison, metric),
         of_medians=_of_medians_text(comparison, metric),
-        blocks_needed="" if needed is None else f"about {needed}",
         grey=grey,
+    )
+
+
+def result_texts(report: Report) -> tuple[tuple[ResultText, ...], ...]:
+    """The words of every comparison: of each cell, in the order of its comparisons."""
+    return tuple(
+        tuple(result_text(report, each) for each in cell.comparisons) for cell in report.cells
     )
 
 
@@ -135,7 +141,7 @@ def runs_text(summary: Summary) -> str:
 
 
 def effect_text(effect: Effect | None, metric: ReportMetric) -> str:
-    """``0.745``; ``+12 ms``; ``+30 points``."""
+    """``-26 %``; ``+12 ms``; ``+30 points``."""
     if effect is None:
         return _NONE
     (text,) = distinct_texts((effect.estimate,), effect.scale, metric.unit)
@@ -143,7 +149,7 @@ def effect_text(effect: Effect | None, metric: ReportMetric) -> str:
 
 
 def interval_text(effect: Effect | None, metric: ReportMetric) -> str:
-    """``0.685 to 0.850``; an end that there is none of is left open."""
+    """``-32 to -15 %``; an end that there is none of is left open."""
     if effect is None or (effect.low is None and effect.high is None):
         return _NONE
     ends = [end for end in (effect.low, effect.high) if end is not None]
@@ -153,13 +159,45 @@ def interval_text(effect: Effect | None, metric: ReportMetric) -> str:
     return f"{'up to' if effect.low is None else 'from'} {texts[0]}"
 
 
+def times_text(effect: Effect | None) -> str:
+    """``0.745 times``: B by A; empty where there is no ratio, or the effect is that already."""
+    if effect is None or effect.scale is not Scale.RATIO or effect.estimate >= _TIMES_FROM:
+        return ""
+    value = effect.estimate
+    if 0 < value < LEAST_SHOWN:
+        return f"< {LEAST_SHOWN:g} times"
+    return f"{_BOUNDS[effect.bound]}{value:.{2 if value < 0.1 else 3}g} times"
+
+
 def effect_words(comparison: Comparison, metric: ReportMetric) -> str:
-    """``B/A 0.745 (0.685 to 0.850)``; where there is no ratio, ``B - A`` and the difference."""
+    """``-26 % (0.745 times), interval -32 to -15 %``; where there is no ratio, the difference."""
     effect = comparison.effect
     if effect is None:
         return "nothing to compare"
-    what = "B/A" if effect.scale is Scale.RATIO else "B - A"
-    return f"{what} {effect_text(effect, metric)} ({interval_text(effect, metric)})"
+    times = times_text(effect)
+    text = effect_text(effect, metric) + (f" ({times})" if times else "")
+    ends = interval_text(effect, metric)
+    return text if ends == _NONE else f"{text}, interval {ends}"
+
+
+def ratio_text(ratio: float, more: int = 0) -> str:
+    """How far a ratio is from 1: ``-96 %``, ``+4.8 %``; from ten times on ``12 times``.
+
+    :param more: figures than usual.
+    """
+    if ratio >= _TIMES_FROM:
+        return f"{ratio:,.{3 + more}g} times" if ratio < _MANY else f"{ratio:,.0f} times"
+    if 0 < ratio < _LEAST_RATIO:
+        return f"below {100 * (_LEAST_RATIO - 1):.2f} %"
+    percent = 100 * (ratio - 1)
+    decimals = (1 if abs(percent) < 10 or ratio < 0.01 else 0) + (1 if ratio < 0.001 else 0)
+    text = f"{percent:+.{decimals + more}f}"
+    return "0 %" if float(text) == 0 else f"{text} %"
+
+
+_TIMES_FROM = 10.0
+_MANY = 1000.0
+_LEAST_RATIO = 0.0001
 
 
 def _verdict_text(comparison: Comparison, grey: bool) -> str:
@@ -181,7 +219,7 @@ def _noise_floor_text(comparison: Comparison, metric: ReportMetric) -> str:
 
 
 def _of_medians_text(comparison: Comparison, metric: ReportMetric) -> str:
-    """``0.745 (0.685 to 0.850)``."""
+    """``-26 % (-32 to -15 %)``."""
     medians, effect = comparison.medians, comparison.effect
     if medians is None or effect is None:
         return _NONE
@@ -215,7 +253,9 @@ def distinct_texts(values: Sequence[float], scale: Scale, unit: Unit) -> list[st
     texts: list[str] = []
     for more in range(_MOST_FIGURES):
         texts = [_on_scale(value, scale, unit, more) for value in known]
-        told = [float(text.partition(" ")[0].replace(",", "")) for text in texts]
+        told = [
+            float(text.removeprefix("below ").partition(" ")[0].replace(",", "")) for text in texts
+        ]
         if all(
             told[one] != told[other]
             or texts[one].partition(" ")[2] != texts[other].partition(" ")[2]
@@ -226,19 +266,17 @@ def distinct_texts(values: Sequence[float], scale: Scale, unit: Unit) -> list[st
     return texts[:-1]
 
 
-_MOST_FIGURES = 10
+_MOST_FIGURES = 5
 _ALIKE = 1e-9
 
 
 def _on_scale(value: float, scale: Scale, unit: Unit, more: int = 0) -> str:
     """:param more: figures than usual."""
     if scale is Scale.RATIO:
-        if 0 < value < 0.1:
-            return f"{value:.{2 + more}g}" if value >= 0.0001 else f"{value:.{1 + more}e}"
-        if value < 10:
-            return f"{value:.{3 + more}f}"
-        return f"{value:,.{3 + more}g}" if value < 1000 else f"{value:,.{more}f}"
+        return ratio_text(value, more)
     if scale is Scale.SHARE:
         return f"{100 * value:+.{more}f} points" if value else "0 points"
+    if abs(value) < LEAST_SHOWN:
+        value = 0.0
     sign = "+" if value > 0 else "-" if value < 0 else ""
     return sign + approximate(abs(value), unit, 3 + more)

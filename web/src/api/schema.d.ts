@@ -2914,6 +2914,11 @@ export interface components {
             withheld: string;
             /** Notes */
             notes: string[];
+            /**
+             * Texts
+             * @description Each comparison in words and rounded figures, as the command line and the report have them: of each of `cells`, in the order of its `comparisons`.
+             */
+            texts: components["schemas"]["ResultText"][][];
         };
         /**
          * CompletionShiftView
@@ -6173,6 +6178,65 @@ export interface components {
          * @enum {string}
          */
         Result: "ok" | "warning" | "failed" | "not seen";
+        /**
+         * ResultText
+         * @description A comparison of two arms in one metric, in words and rounded figures; ``-`` where there is
+         *     none.
+         *
+         *     :param title: the metric's.
+         *     :param medians: A's and B's, or how many of how many.
+         *     :param quartiles: likewise; empty for shares.
+         *     :param runs: of A and of B: ``10``; ``8 of 10`` where some have no value.
+         *     :param rank: which difference the interval begins with.
+         *     :param level: of the interval.
+         *     :param better_in: the share of blocks, or of pairs of runs, in which B is better.
+         *     :param of_medians: B's median by A's (their difference, without a ratio), with its interval.
+         *     :param effect: B against A: ``-96 %``, or the difference where there is no ratio.
+         *     :param times: B by A: ``0.036 times``; empty without a ratio.
+         *     :param grey: it claims something that may be noise.
+         */
+        ResultText: {
+            /** Title */
+            title: string;
+            /** Primary */
+            primary: boolean;
+            /** Medians */
+            medians: string[];
+            /** Quartiles */
+            quartiles: string[];
+            /** Runs */
+            runs: string[];
+            /** Effect */
+            effect: string;
+            /** Times */
+            times: string;
+            /** Interval */
+            interval: string;
+            /** Verdict */
+            verdict: string;
+            /** Reason */
+            reason: string;
+            /** Rank */
+            rank: string;
+            /** Level */
+            level: string;
+            /** Test */
+            test: string;
+            /** P */
+            p: string;
+            /** Adjusted P */
+            adjusted_p: string;
+            /** Delta */
+            delta: string;
+            /** Better In */
+            better_in: string;
+            /** Noise Floor */
+            noise_floor: string;
+            /** Of Medians */
+            of_medians: string;
+            /** Grey */
+            grey: boolean;
+        };
         /**
          * RevisionPage
          * @description Revisions of one profile, newest first.

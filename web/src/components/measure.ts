@@ -3,7 +3,6 @@ import type { Schemas } from "../api/client";
 import { bytes, duration, rate } from "./format";
 
 type Unit = Schemas["Unit"];
-type Effect = Schemas["Effect"];
 
 const SUFFIX: Record<Unit, string> = {
   "": "",
@@ -21,6 +20,8 @@ const SUFFIX: Record<Unit, string> = {
   s: " s",
 };
 
+const LEAST_SHOWN = 0.001;
+
 /** Three figures, or all of those before the point: 0.0123, 12.3, 1,234; and *more*. */
 export function number(value: number, more = 0): string {
   return Math.abs(value) < 1000
@@ -33,6 +34,8 @@ export function measure(value: number, unit: Unit): string {
   if (unit === "bytes") return bytes(value);
   if (unit === "bytes_per_s") return rate(value);
   if (unit === "ms" && Math.abs(value) >= 1000) return duration(value);
+  // Less than that is noise of arithmetic.
+  if (value !== 0 && Math.abs(value) < LEAST_SHOWN) return `< ${LEAST_SHOWN}${SUFFIX[unit]}`;
   return number(value) + SUFFIX[unit];
 }
 
@@ -42,64 +45,12 @@ export function figure(value: Schemas["Figure"] | null | undefined, unit: Unit):
   return (value.above ? "> " : "") + measure(value.value, unit);
 }
 
-/** A number on the scale of an effect: "0.745", "+12 ms", "+30 points"; with *more* figures. */
-export function onScale(value: number, scale: Schemas["Scale"], unit: Unit, more = 0): string {
-  if (scale === "ratio") {
-    if (value > 0 && value < 0.1) return String(Number(value.toPrecision(2 + more)));
-    return value < 10 ? value.toFixed(3 + more) : number(value, more);
-  }
-  const sign = value > 0 ? "+" : value < 0 ? "−" : "";
-  if (scale === "share") return `${sign}${Math.abs(100 * value).toFixed(value ? more : 0)} points`;
-  return sign + measure(Math.abs(value), unit);
-}
-
-const MOST_MORE = 10;
-const ALIKE = 1e-9;
-
-/** Each on its scale, with as many figures as tell them apart, and from no difference. */
-export function distinctTexts(
-  values: readonly number[],
-  scale: Schemas["Scale"],
-  unit: Unit,
-): string[] {
-  if (scale === "difference") return values.map((value) => onScale(value, scale, unit));
-  const known = [...values, scale === "ratio" ? 1 : 0];
-  let texts: string[] = [];
-  for (let more = 0; more < MOST_MORE; more++) {
-    texts = known.map((value) => onScale(value, scale, unit, more));
-    const read = texts.map((text) => Number.parseFloat(text.replaceAll(",", "").replace("−", "-")));
-    const alike = known.some((value, one) =>
-      known.some(
-        (other, place) =>
-          place > one &&
-          read[one] === read[place] &&
-          Math.abs(value - other) > ALIKE * Math.max(Math.abs(value), Math.abs(other)),
-      ),
-    );
-    if (!alike) break;
-  }
-  return texts.slice(0, -1);
-}
-
-const BOUND: Record<Schemas["Bound"], string> = {
-  exact: "",
-  "at least": "≥ ",
-  "at most": "≤ ",
-  unknown: "~ ",
-};
-
-export function effectText(effect: Effect | null | undefined, unit: Unit): string {
-  if (!effect) return "–";
-  return BOUND[effect.bound] + distinctTexts([effect.estimate], effect.scale, unit)[0];
-}
-
-/** "0.685 to 0.850"; an end that there is none of is left open. */
-export function intervalText(effect: Effect | null | undefined, unit: Unit): string {
-  if (!effect || (effect.low === null && effect.high === null)) return "–";
-  const ends = [effect.low, effect.high].filter((end) => end !== null);
-  const texts = distinctTexts(ends, effect.scale, unit);
-  if (texts.length === 2) return texts.join(" to ");
-  return `${effect.low === null ? "up to" : "from"} ${texts[0]}`;
+/** How far a ratio is from 1, for an axis: "-96 %", "+50 %"; from ten times on "12 times". */
+export function ratio(value: number): string {
+  if (value >= 10) return `${number(value)} times`;
+  const percent = 100 * (value - 1);
+  const text = percent.toFixed(value < 0.01 ? 1 : 0);
+  return Number(text) === 0 ? "0 %" : `${percent > 0 ? "+" : ""}${text} %`;
 }
 
 /** A share from 0 to 1 in percent; all and none only where it is so: "> 99 %". */

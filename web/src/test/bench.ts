@@ -54,6 +54,33 @@ export function aComparison(metric: string, part: Partial<Comparison> = {}): Com
   };
 }
 
+/** The words of a comparison, as the service makes them. */
+export function aText(part: Partial<Schemas["ResultText"]> = {}): Schemas["ResultText"] {
+  return {
+    title: "Total time",
+    primary: true,
+    medians: ["500 ms", "300 ms"],
+    quartiles: ["-", "-"],
+    runs: ["10", "10"],
+    effect: "-40 %",
+    times: "0.6 times",
+    interval: "-45 to -35 %",
+    verdict: "better",
+    reason: "",
+    rank: "-",
+    level: "95 %",
+    test: "-",
+    p: "-",
+    adjusted_p: "-",
+    delta: "-",
+    better_in: "-",
+    noise_floor: "-",
+    of_medians: "-",
+    grey: false,
+    ...part,
+  };
+}
+
 function aMetric(name: string, title: string, unit: Schemas["Unit"]): Schemas["ReportMetric"] {
   return { name, title, unit, direction: "lower", measures: `How ${title} is measured.` };
 }
@@ -94,6 +121,7 @@ export function aReport(
       aMetric("ring_full_exits", "Ring-full exits", "count"),
     ],
     cells: [{ name: "plain/1gbs", title: "", comparisons, spreads: [] }],
+    texts: [comparisons.map(() => aText())],
     runs: [
       aRun("stock", 1, 510),
       aRun("stock", 2, 490),

@@ -87,11 +87,15 @@ def runs_of(store: Store, wanted: RunFilter) -> Iterator[Run]:
     yield from reversed(found[:MAX_RUNS])
 
 
-def facts_of_arm(arm: Arm) -> ReportArm:
-    """What an arm of a campaign is, as people read it."""
+def facts_of_arm(arm: Arm, runs: Sequence[Run] = ()) -> ReportArm:
+    """What an arm of a campaign is, as people read it.
+
+    :param runs: of that arm: what they were ordered with is all of its values, also those of the
+        scenario and the profile.
+    """
     facts = {
         "profile": f"{arm.profile} revision {arm.revision}" if arm.profile else "",
-        "values": words(arm.values),
+        "values": _each(words(run.values) for run in runs) or words(arm.values),
         "scenario": ", ".join(f"{name} {value}" for name, value in arm.scenario.items()),
         "testbed": arm.testbed.value,
         "QEMU": arm.qemu,

@@ -145,7 +145,11 @@ class ComparisonService:
         margin = asked.margin_percent or campaign.margin_percent
         plan = Plan(
             title=campaign.title or campaign.name,
-            arms=tuple(facts_of_arm(arm) for arm in campaign.arms if arm.name in wanted),
+            arms=tuple(
+                facts_of_arm(arm, [r for r in found.values() if r.slot and r.slot.arm == arm.name])
+                for arm in campaign.arms
+                if arm.name in wanted
+            ),
             against=tuple(against),
             cells=tuple(CellPlan(name) for name in cells),
             primary_metric=campaign.primary_metric,

@@ -2,10 +2,9 @@ import { ExpandableRowContent, Table, Tbody, Td, Th, Thead, Tr } from "@patternf
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { VerdictLabel } from "../../components/BenchLabels";
-import { effectText, figure, intervalText } from "../../components/measure";
 import { MetricName } from "../bench/MetricName";
 import { Wide } from "../bench/Wide";
-import { type Comparison, metricOf, type Pair, type Report, type Unit, unitOf } from "./pairs";
+import { type Comparison, metricOf, type Pair, type Report } from "./pairs";
 
 const COLUMNS = 8;
 
@@ -62,7 +61,6 @@ function MetricRow({
 }) {
   const { metric: name, primary } = comparison.criterion;
   const [open, setOpen] = useState(primary);
-  const unit = unitOf(report, name);
   const metric = metricOf(report, name);
   const told = why(report, comparison);
   return (
@@ -82,22 +80,25 @@ function MetricRow({
           {primary && " (primary)"}
         </Td>
         <Td dataLabel={`A: ${pair.a}`}>
-          <Arm comparison={comparison} side="a" unit={unit} />
+          <Arm comparison={comparison} side={0} />
         </Td>
         <Td dataLabel={`B: ${pair.b}`}>
-          <Arm comparison={comparison} side="b" unit={unit} />
+          <Arm comparison={comparison} side={1} />
         </Td>
         <Td dataLabel="Effect" modifier="nowrap">
-          {effectText(comparison.effect, unit)}
-          {comparison.effect && (
-            <small> {comparison.effect.scale === "ratio" ? "B/A" : "B − A"}</small>
+          {comparison.text.effect}
+          {comparison.text.times && (
+            <>
+              <br />
+              <small>{comparison.text.times}</small>
+            </>
           )}
         </Td>
         <Td dataLabel="Interval" modifier="nowrap">
-          {intervalText(comparison.effect, unit)}
+          {comparison.text.interval}
         </Td>
         <Td dataLabel="Medians" modifier="nowrap">
-          <MediansCell comparison={comparison} unit={unit} />
+          {comparison.text.of_medians}
         </Td>
         <Td dataLabel="Verdict">
           <VerdictLabel comparison={comparison} />
@@ -118,33 +119,17 @@ function MetricRow({
   );
 }
 
-/** The ratio of the arms' medians (their difference, where there is no ratio) and its interval. */
-function MediansCell({ comparison, unit }: { comparison: Comparison; unit: Unit }) {
-  const { effect, medians } = comparison;
-  if (!medians || !effect) return "–";
-  const ratio = { ...effect, ...medians, bound: "exact" as const };
-  return (
-    <>
-      {effectText(ratio, unit)}
-      <br />
-      <small>{intervalText(ratio, unit)}</small>
-    </>
-  );
-}
-
 /** An arm's median, quartiles and how many runs they are of; for shares, how many of how many. */
-function Arm({ comparison, side, unit }: { comparison: Comparison; side: "a" | "b"; unit: Unit }) {
-  const { shares } = comparison;
-  if (shares) return <>{`${shares[`${side}_count`]} of ${shares[`${side}_runs`]}`}</>;
-  const summary = comparison[side];
+function Arm({ comparison, side }: { comparison: Comparison; side: 0 | 1 }) {
+  const { text, shares } = comparison;
+  if (shares) return <>{text.medians[side]}</>;
   return (
     <>
-      {figure(summary.median, unit)}
+      {text.medians[side]}
       <br />
       <small>
-        {summary.median &&
-          `${figure(summary.lower_quartile, unit)} to ${figure(summary.upper_quartile, unit)}, `}
-        {runsOf(summary)}
+        {text.quartiles[side] !== "-" && `${text.quartiles[side]}, `}
+        {runsOf(comparison[side === 0 ? "a" : "b"])}
       </small>
     </>
   );

@@ -1,8 +1,7 @@
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import { VerdictLabel } from "../../components/BenchLabels";
-import { effectText, intervalText } from "../../components/measure";
-import { metricOf, type Pair, primaryOf, type Report, unitOf } from "./pairs";
+import { metricOf, type Pair, primaryOf, type Report } from "./pairs";
 
 /** A row for each pair of arms under each set of conditions: what the primary metric says. */
 export function PairTable({
@@ -36,7 +35,6 @@ export function PairTable({
           const primary = primaryOf(pair);
           if (primary === undefined) return null;
           const metric = primary.criterion.metric;
-          const unit = unitOf(report, metric);
           return (
             <Tr key={pair.id} isRowSelected={pair.id === chosen}>
               <Td dataLabel="Arms">
@@ -50,10 +48,10 @@ export function PairTable({
               <Td dataLabel="Under">{pair.title}</Td>
               <Td dataLabel="Metric">{metricOf(report, metric)?.title ?? metric}</Td>
               <Td dataLabel="Effect" modifier="nowrap">
-                {effectText(primary.effect, unit)}
+                {primary.text.effect}
               </Td>
               <Td dataLabel="Interval" modifier="nowrap">
-                {intervalText(primary.effect, unit)}
+                {primary.text.interval}
               </Td>
               <Td dataLabel="Verdict">
                 <VerdictLabel comparison={primary} />

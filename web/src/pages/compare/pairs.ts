@@ -2,7 +2,9 @@
 import type { Schemas } from "../../api/client";
 
 export type Report = Schemas["ComparisonView"];
-export type Comparison = Schemas["Comparison"];
+export type ResultText = Schemas["ResultText"];
+/** With its words, which are the service's: the same as in the report and the command line. */
+export type Comparison = Schemas["Comparison"] & { text: ResultText };
 export type Unit = Schemas["Unit"];
 
 /**
@@ -23,8 +25,11 @@ export interface Pair {
 export function pairsOf(report: Report): Pair[] {
   const found = new Map<string, Comparison[]>();
   const pairs: Pair[] = [];
-  for (const cell of report.cells) {
-    for (const each of cell.comparisons) {
+  for (const [place, cell] of report.cells.entries()) {
+    for (const [index, comparison] of cell.comparisons.entries()) {
+      const text = report.texts[place]?.[index];
+      if (text === undefined) continue;
+      const each: Comparison = { ...comparison, text };
       const id = JSON.stringify([cell.name, each.a.arm, each.b.arm]);
       const known = found.get(id);
       if (known !== undefined) {

@@ -1,6 +1,6 @@
 /** Comparisons drawn: each run's value, and each metric's effect with its interval. */
 import type { ChartOption } from "../../components/Chart";
-import { effectText, intervalText, measure } from "../../components/measure";
+import { measure, ratio } from "../../components/measure";
 import { type Comparison, metricOf, type Pair, type Report, unitOf } from "./pairs";
 
 const ARM_COLOURS = ["#4394e5", "#ec7a08"] as const; // both visible on white and on black
@@ -182,7 +182,7 @@ export function intervals(report: Report, comparisons: readonly Comparison[]): C
       min: Math.log(least),
       max: Math.log(most),
       axisLabel: {
-        formatter: (value: number) => Math.exp(value).toPrecision(2),
+        formatter: (value: number) => ratio(Math.exp(value)),
         hideOverlap: true,
         showMinLabel: false,
         showMaxLabel: false,
@@ -229,6 +229,5 @@ function short(name: string): string {
 function told(report: Report, row: Comparison | undefined): string {
   if (row === undefined) return "";
   const { metric } = row.criterion;
-  const unit = unitOf(report, metric);
-  return `${metricOf(report, metric)?.title ?? metric}: ${effectText(row.effect, unit)} (${intervalText(row.effect, unit)})`;
+  return `${metricOf(report, metric)?.title ?? metric}: ${row.text.effect} (${row.text.interval})`;
 }

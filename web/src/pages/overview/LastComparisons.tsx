@@ -14,8 +14,7 @@ import type { Schemas } from "../../api/client";
 import { Async, Empty } from "../../components/Async";
 import { VerdictLabel } from "../../components/BenchLabels";
 import { Moment } from "../../components/Moment";
-import { effectText, intervalText } from "../../components/measure";
-import { metricOf, pairsOf, primaryOf, unitOf } from "../compare/pairs";
+import { metricOf, pairsOf, primaryOf } from "../compare/pairs";
 
 const SHOWN = 3;
 const PAIRS = 4;
@@ -71,11 +70,10 @@ function One({ campaign }: { campaign: Schemas["CampaignView"] }) {
               .map((pair) => {
                 const primary = primaryOf(pair);
                 if (primary === undefined) return null;
-                const unit = unitOf(report, metric);
                 return (
                   <ListItem key={pair.id}>
                     {pair.b} compared to {pair.a}: {metricOf(report, metric)?.title ?? metric}{" "}
-                    {effectText(primary.effect, unit)} ({intervalText(primary.effect, unit)}){" "}
+                    {primary.text.effect} ({primary.text.interval}){" "}
                     <VerdictLabel comparison={primary} />
                   </ListItem>
                 );
