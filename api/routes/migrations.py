@@ -119,10 +119,11 @@ async def get_migration(on: Services, migration: MigrationInReach) -> MigrationV
 async def change_migration(
     on: Services, who: Who, migration: MigrationInReach, body: MigrationChange
 ) -> MigrationView:
-    """Change values of a running migration. The change is recorded like a step, and undone if
-    the migration does not complete."""
+    """Change values of a running migration, switch it to post-copy, or pause its guest until it
+    ends. The change is recorded like a step; values are restored if the migration does not
+    complete. `controls` of the record says what is possible."""
     on.access.guard.host(who, migration.source)
-    return await _view(on, await on.migrations.change(migration.id, body.values))
+    return await _view(on, await on.migrations.change(migration.id, body.values, body.do))
 
 
 @router.delete(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StrictStr
 
@@ -12,8 +12,10 @@ from vmtune.model.migration.controller_record import (
     ReaperEnd,
     StepEffect,
 )
+from vmtune.model.migration.controls import Control, why_not
+from vmtune.model.migration.record import Migration
 from vmtune.model.migration.step_text import spelled
-from vmtune.model.migration.steps import Step, dump_steps
+from vmtune.model.migration.steps import Step, StepAction, dump_steps
 
 StepTexts = list[str]
 RawSteps = Annotated[
@@ -107,7 +109,26 @@ class MigrationChange(Model):
             description="Values of tunables that can change during a migration (`running`).",
             examples=[{"downtime_limit_ms": 500}],
         ),
-    ]
+    ] = {}
+    do: Literal[StepAction.POSTCOPY, StepAction.PAUSE] | None = Field(
+        default=None,
+        description="Instead of values: switch to post-copy, or pause the guest until the "
+        "migration ends.",
+    )
+
+
+class ControlView(Model):
+    """A way to help a running migration to end."""
+
+    name: Control
+    why_not: str = Field(description="Why it cannot be used now; empty if it can.")
+
+    @classmethod
+    def all_of(cls, record: Migration) -> list[ControlView]:
+        """Of a migration that has not ended; else none."""
+        if record.state.ended:
+            return []
+        return [cls(name=control, why_not=why_not(control, record)) for control in Control]
 
 
 class MigrationRecovery(Model):

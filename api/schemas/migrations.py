@@ -23,6 +23,7 @@ from vmtune.api.schemas.common import (
     texts_of,
 )
 from vmtune.api.schemas.controlled import (
+    ControlView,
     RawSteps,
     ReaperView,
     StepRecordView,
@@ -162,7 +163,7 @@ class MigrationView(Model):
     downtime_limit_ms: int | None = Field(
         description="The longest downtime that was allowed: the profile's limit, or a higher one "
         "that a step or a user set meanwhile. Null if no limit was asked for, if it did not "
-        "complete, and if a step paused the guest."
+        "complete, and if a step or a user paused the guest."
     )
     downtime_exceeded: bool = Field(description="The downtime was longer than that.")
     postcopy: PostcopyView | None = Field(
@@ -177,6 +178,9 @@ class MigrationView(Model):
     steps: list[StepView] = Field(description="The profile's convergence steps.")
     step_texts: StepTexts
     step_records: list[StepRecordView] = Field(description="Executed steps and changes by users.")
+    controls: list[ControlView] = Field(
+        description="What can be done with it while it runs; empty once it has ended."
+    )
     reaper: ReaperView | None = Field(
         description="Null if it did not run; rounds have their own route."
     )
@@ -218,6 +222,7 @@ class MigrationView(Model):
             intent=StatedIntentView.of(record),
             steps=StepView.all_of(record.steps),
             step_texts=step_texts(record.steps),
+            controls=ControlView.all_of(record),
             queued=position is not None,
             ahead=None if position is None else position.ahead,
             waiting_reason="" if position is None else position.why,

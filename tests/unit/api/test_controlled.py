@@ -160,6 +160,52 @@ async def test_a_migration_tells_of_its_steps(api: Api) -> None:
     )  # fmt: skip
 
 
+def possible(record: Any) -> set[str]:
+    return {each["name"] for each in record["controls"] if not each["why_not"]}
+
+
+async def test_a_user_pauses_the_guest_until_the_end(api: Api) -> None:
+    await profile(api, [], downtime_limit_ms=1)
+    id = await begin(api)
+    path = f"/migrations/{id}"
+    assert possible(await api.get(path)) == {"downtime_limit", "bandwidth", "pause"}
+    changed = await api.ask("PATCH", path, {"do": "pause"})
+    (taken,) = changed["step_records"]
+    assert (taken["action"], taken["reason"], taken["effect"]) == (
+        "pause the guest", "requested by a user", "done"
+    )  # fmt: skip
+    assert possible(changed) == {"downtime_limit", "bandwidth"}
+    assert await api.refused("PATCH", path, {"do": "pause"}, status=409) == [("do", "not_possible")]
+    done = await finish(api, id)
+    assert (done["state"], done["downtime_exceeded"], done["controls"]) == ("completed", False, [])
+    assert not done["problems"], "the guest was resumed"
+
+
+async def test_a_user_switches_to_post_copy_where_it_was_started_for_it(api: Api) -> None:
+    await profile(api, [], postcopy=True)
+    id = await begin(api)
+    assert "postcopy" in possible(await api.get(f"/migrations/{id}"))
+    await api.ask("PATCH", f"/migrations/{id}", {"do": "postcopy"})
+    done = await finish(api, id)
+    assert done["state"] == "completed"
+    assert [each["action"] for each in done["step_records"]] == ["switch to post-copy"]
+
+
+async def test_what_a_migration_cannot_do_is_refused_with_the_reason(api: Api) -> None:
+    await profile(api, [])
+    id = await begin(api)
+    path = f"/migrations/{id}"
+    response = await api.send("PATCH", path, {"do": "postcopy"})
+    assert response.status_code == 409
+    assert "started without postcopy" in response.text
+    both = {"do": "pause", "values": {"downtime_limit_ms": 5}}
+    assert await api.refused("PATCH", path, both, status=422) == [("do", "invalid_input")]
+    assert (await api.send("PATCH", path, {"do": "abort"})).status_code == 422
+    assert await api.refused("PATCH", path, {}, status=422) == [("values", "invalid_input")]
+    assert (await api.get(path))["step_records"] == []
+    await finish(api, id)
+
+
 async def test_a_user_changes_a_running_migration(api: Api) -> None:
     await profile(api, [])
     id = await begin(api)

@@ -192,6 +192,16 @@ class TestMigration:
         assert vmtune("migration", "set", docs.MIGRATION).code != 0
         assert vmtune("migration", "set", docs.MIGRATION, "downtime_limit_ms-").code == 1
 
+    @pytest.mark.parametrize("what", ["pause", "postcopy"])
+    def test_the_guest_is_paused_or_moves_first(
+        self, service: StubService, vmtune: Vmtune, what: str
+    ) -> None:
+        record = docs.migration("active", step_records=[docs.step_record(None)])
+        service.on("PATCH", RECORD, record)
+        ran = vmtune("migration", what, docs.MIGRATION)
+        assert ran.code == 0
+        assert service.only("PATCH", RECORD).body == {"do": what}
+
     def test_a_progress_line_has_the_reaper(self) -> None:
         assert progress_part({}) == ""
         data = {"reaper": {"interval_ms": 1190, "fullest": 0.614}}

@@ -24,6 +24,7 @@ from vmtune.model.findings.table import FINDINGS, Severity
 from vmtune.model.host.uri import check_address
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.controls import ACTIONS, why_not
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.migration.record import (
     AbortState,
@@ -33,7 +34,7 @@ from vmtune.model.migration.record import (
     Trigger,
 )
 from vmtune.model.migration.step_text import describe
-from vmtune.model.migration.steps import SetValues
+from vmtune.model.migration.steps import SetValues, StepAction
 from vmtune.model.plan.plan import refuse
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
@@ -183,17 +184,25 @@ class MigrationService:
             await self._abort_on_source(record)
         return record
 
-    async def change(self, migration: UUID, values: Mapping[str, object]) -> Migration:
-        """Set values now that QEMU heeds while it migrates. They are recorded like a step, and
-        restored if the migration does not complete.
+    async def change(
+        self, migration: UUID, values: Mapping[str, object], do: StepAction | None = None
+    ) -> Migration:
+        """Set values now that QEMU heeds while it migrates, or switch to post-copy, or pause the
+        guest. It is recorded like a step; values are restored if the migration does not complete,
+        and a paused guest is resumed at the end.
 
+        :param do: one of :data:`~vmtune.model.migration.controls.ACTIONS`, instead of *values*.
         :raise InvalidInput: a value that is refused, or can no longer change.
-        :raise Conflict: the migration is not active yet.
+        :raise Conflict: the migration is not active yet, or was started without what *do* needs.
         :raise TooLate: it has ended.
         :raise CommandRefused: with QEMU's message.
         """
         record = await asyncio.to_thread(self._store.migrations.get, migration)
-        accepted = _accept_running(values, record.wanted, self._plans.tunables)
+        accepted = (
+            _accept_running(values, record.wanted, self._plans.tunables)
+            if do is None
+            else _accept_action(do, values)
+        )
         if record.state.ended:
             raise TooLate(f"the migration has ended: {record.state.value}", field="migration")
         if record.state is not MigrationState.ACTIVE:
@@ -202,6 +211,13 @@ class MigrationService:
                 field="migration",
                 code="migration_not_active",
                 remedy="wait until it is active, or set it in the profile",
+            )
+        if do is not None and (why := why_not(ACTIONS[do], record)):
+            raise Conflict(
+                f"{describe(do)}: {why}",
+                field="do",
+                code="not_possible",
+                remedy="change a value instead, or set it in the profile for the next migration",
             )
         source = await self._hosts.driver(record.source)
         try:
@@ -271,6 +287,18 @@ class MigrationService:
                 remedy="wait until it has ended, then migrate the VM back if it should not be "
                 "there",
             ) from error
+
+
+def _accept_action(do: StepAction, values: Mapping[str, object]) -> StepAction:
+    """:raise InvalidInput: it comes with values, or is none that a user can request."""
+    if values:
+        raise InvalidInput(
+            "values and an action are given", field="do", remedy="request one after the other"
+        )
+    if do not in ACTIONS:
+        known = ", ".join(each.value for each in ACTIONS)
+        raise InvalidInput(f"{do.value} cannot be requested", field="do", remedy=f"use {known}")
+    return do
 
 
 def _accept_running(

@@ -57,6 +57,18 @@ export const changeMigration = (migration: string, values: Schemas["MigrationCha
     }),
   );
 
+/** Done at once; recorded like a step. */
+export const doWithMigration = (
+  migration: string,
+  what: NonNullable<Schemas["MigrationChange"]["do"]>,
+) =>
+  body(
+    client.PATCH("/api/v1/migrations/{migration}", {
+      params: { path: { migration } },
+      body: { values: {}, do: what },
+    }),
+  );
+
 /** Answers once the migration goes on. *address* is empty for the destination's usual one. */
 export const recoverMigration = (migration: string, address: string) =>
   body(

@@ -82,10 +82,11 @@ export default function MigrationPage() {
                   <StackItem>
                     <Facts title="Now" facts={standing(data, progress, latest)} spread />
                   </StackItem>
-                  {data.state === "active" && !inPostcopy && (
+                  {!data.queued && !inPostcopy && (
                     <StackItem>
                       <Change
                         id={id}
+                        controls={data.controls}
                         needed={progress?.outlook?.needs?.downtime_limit_ms ?? null}
                       />
                     </StackItem>

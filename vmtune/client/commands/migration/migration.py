@@ -187,6 +187,37 @@ def set_(session: Session, id: str, values: tuple[str, ...]) -> None:
 
 @migration.command()
 @click.argument("id", metavar="MIGRATION", shell_complete=migrations)
+@common
+@pass_session
+def postcopy(session: Session, id: str) -> None:
+    """Switch a running migration to post-copy.
+
+    The guest moves to the destination at once and fetches its memory from there. It cannot be
+    aborted after that; if the connection breaks, the guest stops until it is recovered.
+    """
+    _do(session, id, "postcopy")
+
+
+@migration.command()
+@click.argument("id", metavar="MIGRATION", shell_complete=migrations)
+@common
+@pass_session
+def pause(session: Session, id: str) -> None:
+    """Pause the guest until its migration ends.
+
+    It dirties nothing meanwhile, so that the rest is sent in one pass. It is resumed at the end,
+    wherever it is then.
+    """
+    _do(session, id, "pause")
+
+
+def _do(session: Session, id: str, what: str) -> None:
+    record = session.client.patch(f"{_path(session, id)}", {"do": what})
+    session.show(record, lambda: record_lines(record["step_records"][-1:]))
+
+
+@migration.command()
+@click.argument("id", metavar="MIGRATION", shell_complete=migrations)
 @click.option(
     "--over",
     "address",

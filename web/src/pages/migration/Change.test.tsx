@@ -1,29 +1,35 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, test, vi } from "vitest";
-import { changeMigration } from "../../api/actions";
+import { changeMigration, doWithMigration } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { rendered } from "../../test/rendered";
 import { Change } from "./Change";
 
-vi.mock("../../api/actions", () => ({ changeMigration: vi.fn() }));
+vi.mock("../../api/actions", () => ({ changeMigration: vi.fn(), doWithMigration: vi.fn() }));
+
+const NAMES = ["downtime_limit", "bandwidth", "throttle", "postcopy", "pause"] as const;
+const controls = (why: Partial<Record<Schemas["Control"], string>> = {}) =>
+  NAMES.map((name) => ({ name, why_not: why[name] ?? "" }));
 
 beforeEach(() => {
-  vi.mocked(changeMigration).mockReset();
-  vi.mocked(changeMigration).mockResolvedValue({} as Schemas["MigrationView"]);
+  for (const action of [changeMigration, doWithMigration]) {
+    vi.mocked(action).mockReset();
+    vi.mocked(action).mockResolvedValue({} as Schemas["MigrationView"]);
+  }
 });
 
 test("two clicks raise the downtime limit to what lets it end, and say what that does", async () => {
-  rendered(<Change id="m1" needed={639.2} />);
+  rendered(<Change id="m1" controls={controls()} needed={639.2} />);
   await userEvent.click(screen.getByRole("button", { name: "Raise downtime limit" }));
-  expect(screen.getByText(/The guest may stand still for that long/)).toBeVisible();
+  expect(screen.getAllByText(/The guest may stand still for that long/)[0]).toBeVisible();
   expect(changeMigration).not.toHaveBeenCalled();
   await userEvent.click(screen.getByRole("button", { name: "Change now" }));
   expect(changeMigration).toHaveBeenCalledExactlyOnceWith("m1", { downtime_limit_ms: "640 ms" });
 });
 
 test("another value is what is typed", async () => {
-  rendered(<Change id="m1" needed={null} />);
+  rendered(<Change id="m1" controls={controls()} needed={null} />);
   await userEvent.click(screen.getByRole("button", { name: "Change bandwidth" }));
   const field = screen.getByLabelText("Maximum bandwidth");
   await userEvent.clear(field);
@@ -32,4 +38,25 @@ test("another value is what is typed", async () => {
   await userEvent.click(screen.getByRole("button", { name: "Change now" }));
   const asked = { max_bandwidth_bytes_per_s: "64 MiB/s" };
   expect(changeMigration).toHaveBeenCalledExactlyOnceWith("m1", asked);
+});
+
+test.each([
+  ["Switch to post-copy", "postcopy"],
+  ["Pause the guest", "pause"],
+] as const)("%s asks first and says what it does", async (action, what) => {
+  rendered(<Change id="m1" controls={controls()} needed={null} />);
+  await userEvent.click(screen.getByRole("button", { name: action }));
+  expect(doWithMigration).not.toHaveBeenCalled();
+  await userEvent.click(screen.getAllByRole("button", { name: action }).at(-1) as HTMLElement);
+  expect(doWithMigration).toHaveBeenCalledExactlyOnceWith("m1", what);
+});
+
+test("what this migration cannot do is disabled, with the reason", async () => {
+  const why = "it was started without postcopy, which cannot be switched on while it runs";
+  rendered(<Change id="m1" controls={controls({ postcopy: why })} needed={null} />);
+  const button = screen.getByRole("button", { name: "Switch to post-copy" });
+  expect(button).toHaveAttribute("aria-disabled", "true");
+  expect(screen.getByText(`Switch to post-copy: ${why}.`)).toBeVisible();
+  await userEvent.click(button);
+  expect(screen.queryByRole("dialog")).toBeNull();
 });
