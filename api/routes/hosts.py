@@ -30,8 +30,9 @@ from vmtune.api.schemas.plans import FindingView
 from vmtune.api.schemas.vms import VmPage
 from vmtune.api.wiring.deps import Container
 from vmtune.errors import Conflict, VmtuneError
+from vmtune.model.host.contact import HostState
 from vmtune.model.host.facts import VmState
-from vmtune.model.host.inventory import Host, VmSort
+from vmtune.model.host.inventory import Host, HostSort, VmSort
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services.queries import VmFilter, parse_labels
 
@@ -45,11 +46,19 @@ async def list_hosts(
     search: Annotated[
         str, Query(max_length=200, description="A part of the name or the URI, whatever the case.")
     ] = "",
+    state: Annotated[HostState | None, Query(description="As of the last contact.")] = None,
+    maintenance: Annotated[
+        bool | None, Query(description="Only those in maintenance, or not.")
+    ] = None,
+    sort: HostSort = HostSort.NAME,
     limit: Limit = 50,
     after: After = None,
 ) -> HostPage:
-    """Hosts, sorted by name, each as of the last contact: no host is asked."""
-    page, vms = await on.queries.hosts(after, limit, who.rights.reach, search)
+    """Hosts, sorted by name unless `sort` says otherwise, each as of the last contact: no host is
+    asked."""
+    page, vms = await on.queries.hosts(
+        after, limit, who.rights.reach, search, state, maintenance, sort
+    )
     return HostPage(
         items=[
             HostView.of(host, on.hosts.contacts.of(host.name), vms[host.name])

@@ -67,6 +67,7 @@ from vmtune.services.migrations.job import MigrationJob
 from vmtune.services.migrations.migrations import MigrationService
 from vmtune.services.migrations.observer import Observer
 from vmtune.services.migrations.records import MigrationRecords
+from vmtune.services.overview import OverviewService
 from vmtune.services.queries import Queries
 from vmtune.services.retention import RetentionService
 from vmtune.services.tuning.applications import ApplyService
@@ -114,6 +115,7 @@ class Container:
     schedules: ScheduleService
     hooks: HookService
     queries: Queries
+    overview: OverviewService
     freshness: Freshness
     exposition: Exposition
     doctor: DoctorService
@@ -297,6 +299,7 @@ async def open_container(
             schedules=bench.schedules,
             hooks=HookService(store, bus, assignments, permissions, LibvirtArrivingXml()),
             queries=Queries(store, hosts, tunables),
+            overview=OverviewService(store, hosts.contacts),
             freshness=Freshness(store),
             exposition=Exposition(
                 store, __version__, head_revision(), cluster.name if cluster else ""

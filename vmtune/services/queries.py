@@ -11,8 +11,9 @@ from uuid import UUID
 
 from vmtune.errors import HostUnreachable, InvalidInput, NotFound, Problem, VmtuneError
 from vmtune.model.access.scopes import EVERYTHING, Reach
+from vmtune.model.host.contact import Contact, HostState
 from vmtune.model.host.facts import Reading, VmFacts, VmState, VmSummary
-from vmtune.model.host.inventory import Host, VmSort
+from vmtune.model.host.inventory import Host, HostSort, VmSort
 from vmtune.model.migration.controller_record import ReaperRound
 from vmtune.model.migration.record import Migration, MigrationSort, MigrationState, Sample
 from vmtune.model.plan.outcome import Application, ApplicationState
@@ -25,7 +26,7 @@ from vmtune.reference.tables import Reference
 from vmtune.services.coalescing import Coalescer
 from vmtune.services.hosts.hosts import HostService, SeenVm, VmListing, as_last_seen
 from vmtune.storage import Page, Store, head_revision
-from vmtune.storage.paging import make_cursor, page, read_cursor
+from vmtune.storage.paging import MOST, make_cursor, page, read_cursor
 from vmtune.storage.repositories.searching import hex_of
 
 _T = TypeVar("_T")
@@ -113,18 +114,51 @@ class Queries:
         )
 
     async def hosts(
-        self, after: str | None, limit: int, reach: Reach = EVERYTHING, search: str = ""
+        self,
+        after: str | None,
+        limit: int,
+        reach: Reach = EVERYTHING,
+        search: str = "",
+        state: HostState | None = None,
+        maintenance: bool | None = None,
+        sort: HostSort = HostSort.NAME,
     ) -> tuple[Page[Host], Mapping[str, int]]:
-        """Hosts in the order of their names, and how many VMs each was seen to have.
+        """Hosts in the order of *sort*, and how many VMs each was seen to have.
 
         :param search: a part of their names or URIs.
+        :param state: as of the last contact.
         """
+        if sort is HostSort.NAME and state is None and maintenance is None:
 
-        def read() -> tuple[Page[Host], Mapping[str, int]]:
-            found = self._store.hosts.list(after, limit, reach, search)
-            return found, self._store.known_vms.counts([host.name for host in found.items])
+            def read() -> tuple[Page[Host], Mapping[str, int]]:
+                found = self._store.hosts.list(after, limit, reach, search)
+                return found, self._store.known_vms.counts([host.name for host in found.items])
 
-        return await asyncio.to_thread(read)
+            return await asyncio.to_thread(read)
+        hosts, vms = await asyncio.to_thread(self._all_hosts, reach, search)
+        contacts = self._hosts.contacts
+        chosen = [
+            host
+            for host in hosts
+            if (state is None or contacts.of(host.name).state is state)
+            and (maintenance is None or (host.maintenance_since is not None) is maintenance)
+        ]
+
+        def key(host: Host) -> tuple[str, ...]:
+            rank = _host_rank(sort.by, contacts.of(host.name), vms.get(host.name, 0))
+            return (rank, host.name)
+
+        return _part(chosen, "sorted_hosts", key, after, limit, sort.backwards, sort), vms
+
+    def _all_hosts(self, reach: Reach, search: str) -> tuple[list[Host], Mapping[str, int]]:
+        found: list[Host] = []
+        after = None
+        while True:
+            hosts = self._store.hosts.list(after, MOST, reach, search)
+            found += hosts.items
+            after = hosts.next
+            if after is None:
+                return found, self._store.known_vms.counts([host.name for host in found])
 
     async def vm_counts(self, hosts: Sequence[str]) -> Mapping[str, int]:
         """How many VMs were last seen on each of these hosts."""
@@ -396,6 +430,25 @@ class Queries:
         return Page(found, following)
 
 
+def _host_rank(by: HostSort, contact: Contact, vms: int) -> str:
+    """What hosts are sorted by before their names, as text that sorts like it."""
+    facts = contact.facts
+    match by:
+        case HostSort.STATE:
+            return contact.state.value
+        case HostSort.VMS:
+            return f"{vms:012}"
+        case HostSort.MEMORY:
+            free = facts.memory_available_bytes if facts else None
+            return "" if free is None else f"{free:020}"
+        case HostSort.FINDINGS:
+            return "" if contact.findings is None else f"{contact.findings:012}"
+        case HostSort.ANSWERED:
+            return contact.answered_at.isoformat() if contact.answered_at else ""
+        case _:
+            return ""
+
+
 def parse_labels(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """``key=value`` each.
 
@@ -453,4 +506,5 @@ _KEYS: Mapping[str, tuple[type[str], ...]] = {
     "tunables": (str,),
     "references": (str,),
     "live_vms": (str, str, str, str),
+    "sorted_hosts": (str, str),
 }

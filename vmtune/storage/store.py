@@ -21,6 +21,7 @@ from vmtune.storage.repositories.counts import Tallies
 from vmtune.storage.repositories.drift_scans import DriftScanRepository
 from vmtune.storage.repositories.evacuations import EvacuationRepository
 from vmtune.storage.repositories.events import EventRepository
+from vmtune.storage.repositories.fleet import FleetRepository
 from vmtune.storage.repositories.inventory import HostRepository, VmRepository
 from vmtune.storage.repositories.known_vms import KnownVms
 from vmtune.storage.repositories.migration_queue import SlotRepository
@@ -66,6 +67,7 @@ class Store:
         self.tokens = TokenRepository(database)
         self.audit = AuditRepository(database)
         self.tallies = Tallies(database)
+        self.fleet = FleetRepository(database)
         self.changes = Changes(database)
 
     @classmethod

@@ -94,6 +94,34 @@ class VmSort(StrEnum):
         return VmSort(self.value.removeprefix("-"))
 
 
+class HostSort(StrEnum):
+    """The order of a list of hosts; those that are equal in it go by name, ``-`` is for backwards.
+    What is not known comes before the smallest."""
+
+    NAME = "name"
+    NAME_BACKWARDS = "-name"
+    STATE = "state"
+    STATE_BACKWARDS = "-state"
+    VMS = "vms"
+    VMS_BACKWARDS = "-vms"
+    MEMORY = "memory_available"
+    MEMORY_BACKWARDS = "-memory_available"
+    FINDINGS = "findings"
+    FINDINGS_BACKWARDS = "-findings"
+    ANSWERED = "answered"
+    ANSWERED_BACKWARDS = "-answered"
+
+    @property
+    def backwards(self) -> bool:
+        """Whether it is the order of :attr:`by`, backwards."""
+        return self.value.startswith("-")
+
+    @property
+    def by(self) -> HostSort:
+        """The same order forwards."""
+        return HostSort(self.value.removeprefix("-"))
+
+
 class EventTopic(StrEnum):
     """What an event is about."""
 

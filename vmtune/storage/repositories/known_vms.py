@@ -120,8 +120,16 @@ def _conditions(
         conditions.append(VmRow.name == name)
     if search:
         conditions.append(has_part(search, (VmRow.name,), VmRow.uuid))
+    for key, value in labels:
+        conditions.append(VmRow.labels[key].as_string() == value)
+    return [*conditions, *within_reach(reach)]
+
+
+def within_reach(reach: Reach) -> list[ColumnElement[bool]]:
+    """The conditions for a VM to be within *reach*."""
+    conditions: list[ColumnElement[bool]] = []
     if reach.hosts is not None:
         conditions.append(VmRow.host.in_(reach.hosts))
-    for key, value in (*labels, *reach.labels):
+    for key, value in reach.labels:
         conditions.append(VmRow.labels[key].as_string() == value)
     return conditions

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, String, cast, false, func, or_
+from sqlalchemy import ColumnElement, false, func, or_
 from sqlalchemy.orm import InstrumentedAttribute
 
 _HEX = re.compile("[0-9a-f]{4,32}")
@@ -31,5 +31,6 @@ def has_part(
     ]
     digits = hex_of(search)
     if digits and uuid is not None:
-        found.append(func.replace(cast(uuid, String), "-", "").startswith(digits))
+        # between the first and the last of them: an index finds that
+        found.append(uuid.between(UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))))
     return or_(false(), *found)

@@ -33,10 +33,17 @@ export const hosts = pages(["host", "list"], (query) =>
   body(client.GET("/api/v1/hosts", { params: { query } })),
 );
 
-/** Hosts whose name or URI has *search* in it. */
-export const hostsFound = (search: string) =>
-  pages(["host", "list", search], (query) =>
-    body(client.GET("/api/v1/hosts", { params: { query: { search, ...query } } })),
+export interface HostFilter {
+  /** A part of the name or URI. */
+  search?: string;
+  state?: Schemas["HostState"];
+  maintenance?: boolean;
+  sort?: Schemas["HostSort"];
+}
+
+export const hostsFound = (filter: HostFilter) =>
+  pages(["host", "list", filter], (query) =>
+    body(client.GET("/api/v1/hosts", { params: { query: { ...filter, ...query } } })),
   );
 
 export const host = (name: string) =>

@@ -327,6 +327,69 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Overview
+         * @description What needs attention, all hosts by load and state, and the migrations of the last 24 hours.
+         *     No host is asked.
+         */
+        get: operations["get_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Activity
+         * @description Migrations, applications, evacuations, campaigns and runs: those that run, then those that
+         *     ended last.
+         */
+        get: operations["list_activity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search
+         * @description Find VMs, hosts, profiles, migrations, campaigns and runs. Of migrations and runs the newest
+         *     5,000 are looked at, unless the UUID is given.
+         */
+        get: operations["search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/hosts": {
         parameters: {
             query?: never;
@@ -336,7 +399,8 @@ export interface paths {
         };
         /**
          * List Hosts
-         * @description Hosts, sorted by name, each as of the last contact: no host is asked.
+         * @description Hosts, sorted by name unless `sort` says otherwise, each as of the last contact: no host is
+         *     asked.
          */
         get: operations["list_hosts"];
         put?: never;
@@ -1116,8 +1180,9 @@ export interface paths {
         head?: never;
         /**
          * Change Migration
-         * @description Change values of a running migration. The change is recorded like a step, and undone if
-         *     the migration does not complete.
+         * @description Change values of a running migration, switch it to post-copy, or pause its guest until it
+         *     ends. The change is recorded like a step; values are restored if the migration does not
+         *     complete. `controls` of the record says what is possible.
          */
         patch: operations["change_migration"];
         trace?: never;
@@ -2144,6 +2209,65 @@ export interface components {
          */
         AbortState: "none" | "requested" | "aborted" | "too late";
         /**
+         * Activities
+         * @description What runs, then what ended last.
+         */
+        Activities: {
+            /** Items */
+            items: components["schemas"]["ActivityView"][];
+        };
+        /**
+         * ActivityKind
+         * @description What takes its time.
+         * @enum {string}
+         */
+        ActivityKind: "migration" | "application" | "evacuation" | "campaign" | "run";
+        /**
+         * ActivityView
+         * @description Something that runs, or has ended.
+         */
+        ActivityView: {
+            kind: components["schemas"]["ActivityKind"];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Title
+             * @description Whom it concerns: a VM, a host, a campaign, a scenario.
+             */
+            title: string;
+            /** Detail */
+            detail: string;
+            /**
+             * State
+             * @description In the words of its kind.
+             */
+            state: string;
+            /** Ended */
+            ended: boolean;
+            /** Failure */
+            failure: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Host
+             * @description Of an evacuation: the host in its address.
+             */
+            host: string | null;
+            /**
+             * Actor
+             * @description Who began it; null if unknown, or if you may not read the audit log.
+             */
+            actor: string | null;
+        };
+        /**
          * ActorView
          * @description A user, token or service that did something.
          */
@@ -2302,6 +2426,20 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+        };
+        /**
+         * AttentionView
+         * @description What needs attention, by kind.
+         */
+        AttentionView: {
+            concern: components["schemas"]["Concern"];
+            /** Count */
+            count: number;
+            /**
+             * Subjects
+             * @description Some of them.
+             */
+            subjects: components["schemas"]["SubjectView"][];
         };
         /**
          * BlockRecord
@@ -2945,11 +3083,35 @@ export interface components {
             after: number;
         };
         /**
+         * Concern
+         * @description What can need attention, the most urgent first.
+         * @enum {string}
+         */
+        Concern: "post-copy paused" | "host unreachable" | "unknown end" | "failed" | "downtime exceeded" | "drifted" | "unreadable" | "pending restart";
+        /**
          * Connection
          * @description How a host's QEMUs are reached.
          * @enum {string}
          */
         Connection: "libvirt" | "qmp";
+        /**
+         * Control
+         * @description A way to help a migration to end.
+         * @enum {string}
+         */
+        Control: "downtime_limit" | "bandwidth" | "throttle" | "postcopy" | "pause";
+        /**
+         * ControlView
+         * @description A way to help a running migration to end.
+         */
+        ControlView: {
+            name: components["schemas"]["Control"];
+            /**
+             * Why Not
+             * @description Why it cannot be used now; empty if it can.
+             */
+            why_not: string;
+        };
         /**
          * CopiedDiskView
          * @description A disk that is copied along.
@@ -3861,6 +4023,28 @@ export interface components {
             triaged_at: string | null;
         };
         /**
+         * FoundKind
+         * @description What a search finds, in the order of its result.
+         * @enum {string}
+         */
+        FoundKind: "vm" | "host" | "profile" | "migration" | "campaign" | "run";
+        /**
+         * FoundView
+         * @description One result of a search.
+         */
+        FoundView: {
+            kind: components["schemas"]["FoundKind"];
+            /**
+             * Id
+             * @description UUID, or the name of a host or profile.
+             */
+            id: string;
+            /** Title */
+            title: string;
+            /** Detail */
+            detail: string;
+        };
+        /**
          * GoalKeptView
          * @description A goal, held against what happened; both in the goal's unit.
          */
@@ -4193,6 +4377,47 @@ export interface components {
             local: boolean;
         };
         /**
+         * HostLoadView
+         * @description A host as of the last contact.
+         */
+        HostLoadView: {
+            /** Name */
+            name: string;
+            state: components["schemas"]["HostState"];
+            /** Maintenance */
+            maintenance: boolean;
+            /**
+             * Vms
+             * @description How many VMs were last seen on it.
+             */
+            vms: number;
+            /**
+             * Outgoing
+             * @description Migrations from it that have not ended.
+             */
+            outgoing: number;
+            /**
+             * Incoming
+             * @description Migrations to it that have not ended.
+             */
+            incoming: number;
+            /**
+             * Memory Bytes
+             * @description Null if unknown.
+             */
+            memory_bytes: number | null;
+            /**
+             * Memory Available Bytes
+             * @description Null if unknown.
+             */
+            memory_available_bytes: number | null;
+            /**
+             * Findings
+             * @description Problems found; null if nobody looked yet.
+             */
+            findings: number | null;
+        };
+        /**
          * HostMaintenance
          * @description Whether a host is in maintenance.
          */
@@ -4233,6 +4458,13 @@ export interface components {
          * @enum {string}
          */
         HostSide: "source" | "destination";
+        /**
+         * HostSort
+         * @description The order of a list of hosts; those that are equal in it go by name, ``-`` is for backwards.
+         *     What is not known comes before the smallest.
+         * @enum {string}
+         */
+        HostSort: "name" | "-name" | "state" | "-state" | "vms" | "-vms" | "memory_available" | "-memory_available" | "findings" | "-findings" | "answered" | "-answered";
         /**
          * HostState
          * @description Whether a host answers.
@@ -4591,6 +4823,7 @@ export interface components {
             /**
              * Values
              * @description Values of tunables that can change during a migration (`running`).
+             * @default {}
              * @example {
              *       "downtime_limit_ms": 500
              *     }
@@ -4598,6 +4831,11 @@ export interface components {
             values: {
                 [key: string]: boolean | number | string | null;
             };
+            /**
+             * Do
+             * @description Instead of values: switch to post-copy, or pause the guest until the migration ends.
+             */
+            do?: ("postcopy" | "pause") | null;
         };
         /**
          * MigrationCreate
@@ -4831,7 +5069,7 @@ export interface components {
             totals: components["schemas"]["TotalsView"] | null;
             /**
              * Downtime Limit Ms
-             * @description The longest downtime that was allowed: the profile's limit, or a higher one that a step or a user set meanwhile. Null if no limit was asked for, if it did not complete, and if a step paused the guest.
+             * @description The longest downtime that was allowed: the profile's limit, or a higher one that a step or a user set meanwhile. Null if no limit was asked for, if it did not complete, and if a step or a user paused the guest.
              */
             downtime_limit_ms: number | null;
             /**
@@ -4865,6 +5103,11 @@ export interface components {
              * @description Executed steps and changes by users.
              */
             step_records: components["schemas"]["StepRecordView"][];
+            /**
+             * Controls
+             * @description What can be done with it while it runs; empty once it has ended.
+             */
+            controls: components["schemas"]["ControlView"][];
             /** @description Null if it did not run; rounds have their own route. */
             reaper: components["schemas"]["ReaperView"] | null;
             /** @description Retention of the samples: all, a thinned part, or none (then no rounds either). See the settings `samples_whole_days` and `samples_days`. */
@@ -4905,6 +5148,48 @@ export interface components {
             waiting_reason: string;
         };
         /**
+         * MoveView
+         * @description A migration, in short.
+         */
+        MoveView: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Vm
+             * Format: uuid
+             */
+            vm: string;
+            /** Vm Name */
+            vm_name: string;
+            /** Source */
+            source: string;
+            /** Destination */
+            destination: string | null;
+            trigger: components["schemas"]["Trigger"];
+            state: components["schemas"]["MigrationState"];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Active At */
+            active_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Downtime Ms */
+            downtime_ms: number | null;
+            /** Total Time Ms */
+            total_time_ms: number | null;
+            /**
+             * Exceeded
+             * @description The downtime was longer than its limit.
+             */
+            exceeded: boolean;
+        };
+        /**
          * NoteKind
          * @description Why a value has a note.
          * @enum {string}
@@ -4935,6 +5220,50 @@ export interface components {
             seen: components["schemas"]["ValueText"] | null;
             /** Reason */
             reason: string;
+        };
+        /**
+         * OverviewView
+         * @description The fleet at a glance. No host was asked for it.
+         */
+        OverviewView: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Since
+             * Format: date-time
+             * @description How far back `migrations` reach.
+             */
+            since: string;
+            /**
+             * Attention
+             * @description The most urgent first.
+             */
+            attention: components["schemas"]["AttentionView"][];
+            /**
+             * Hosts
+             * @description All hosts, sorted by name.
+             */
+            hosts: components["schemas"]["HostLoadView"][];
+            /**
+             * Migrations
+             * @description Those that run, and those that ended since, newest first.
+             */
+            migrations: components["schemas"]["MoveView"][];
+            /**
+             * Cut
+             * @description There were more since: the oldest are missing.
+             */
+            cut: boolean;
+            /**
+             * Tuning Counts
+             * @description Numbers of VMs by tuning state as last seen.
+             */
+            tuning_counts: {
+                [key: string]: number;
+            };
         };
         /**
          * PlanCreate
@@ -6949,6 +7278,14 @@ export interface components {
          */
         Scope: "read" | "profile" | "apply" | "migrate" | "bench" | "host" | "metrics" | "admin";
         /**
+         * SearchResults
+         * @description What a search found, by kind.
+         */
+        SearchResults: {
+            /** Items */
+            items: components["schemas"]["FoundView"][];
+        };
+        /**
          * Series
          * @description What a run has many of.
          * @enum {string}
@@ -7336,6 +7673,26 @@ export interface components {
             then: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * SubjectView
+         * @description One thing that needs attention.
+         */
+        SubjectView: {
+            /**
+             * Id
+             * @description UUID of the migration or VM; name of the host.
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Text
+             * @description Why, in short; may be empty.
+             */
+            text: string;
+            /** Since */
+            since: string | null;
         };
         /**
          * Summary
@@ -10208,11 +10565,360 @@ export interface operations {
             };
         };
     };
+    get_overview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverviewView"];
+                };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_activity: {
+        parameters: {
+            query?: {
+                /** @description Most items. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Activities"];
+                };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    search: {
+        parameters: {
+            query: {
+                /** @description A part of a name, whatever the case, or the beginning of a UUID. */
+                q: string;
+                /** @description Most items of each kind. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchResults"];
+                };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     list_hosts: {
         parameters: {
             query?: {
                 /** @description A part of the name or the URI, whatever the case. */
                 search?: string;
+                /** @description As of the last contact. */
+                state?: components["schemas"]["HostState"] | null;
+                /** @description Only those in maintenance, or not. */
+                maintenance?: boolean | null;
+                sort?: components["schemas"]["HostSort"];
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */

@@ -19,22 +19,50 @@ import {
   ToolbarGroup,
   ToolbarItem,
 } from "@patternfly/react-core";
-import { Suspense } from "react";
+import { lazy, Suspense, useState } from "react";
 import { Link, Outlet, useLocation } from "react-router";
 import { useConnection } from "../components/live";
+import { ActivityButton } from "./ActivityButton";
+import { FindButton } from "./FindButton";
 import { NAVIGATION } from "./routes";
 import { SignedIn } from "./SignedIn";
 import { ThemeToggle } from "./ThemeToggle";
+import "./shell.css";
 
 const MAIN = "main-content";
+const PANEL = "vmtune.activity";
+const ActivityPanel = lazy(() => import("./ActivityPanel"));
+
+/** Whether the panel of activity is open: on every page, and the next time. */
+function usePanel(): [boolean, (open: boolean) => void] {
+  const [isOpen, setOpen] = useState(() => globalThis.localStorage?.getItem(PANEL) === "open");
+  const choose = (open: boolean) => {
+    setOpen(open);
+    try {
+      localStorage.setItem(PANEL, open ? "open" : "closed");
+    } catch {
+      // Where storage is forbidden the choice lasts as long as the page.
+    }
+  };
+  return [isOpen, choose];
+}
 
 export function Shell() {
   const connection = useConnection();
   const { pathname } = useLocation();
+  const [panel, setPanel] = usePanel();
   return (
     <Page
       isManagedSidebar
       mainContainerId={MAIN}
+      isNotificationDrawerExpanded={panel}
+      notificationDrawer={
+        panel && (
+          <Suspense fallback={null}>
+            <ActivityPanel close={() => setPanel(false)} />
+          </Suspense>
+        )
+      }
       skipToContent={<SkipToContent href={`#${MAIN}`}>Skip to content</SkipToContent>}
       masthead={
         <Masthead>
@@ -52,6 +80,12 @@ export function Shell() {
             <Toolbar isFullHeight isStatic>
               <ToolbarContent>
                 <ToolbarGroup align={{ default: "alignEnd" }}>
+                  <ToolbarItem>
+                    <FindButton />
+                  </ToolbarItem>
+                  <ToolbarItem>
+                    <ActivityButton isOpen={panel} toggle={() => setPanel(!panel)} />
+                  </ToolbarItem>
                   <ToolbarItem>
                     <SignedIn />
                   </ToolbarItem>

@@ -17,7 +17,7 @@ export function SignedIn() {
   const leave = () => signOut().finally(() => globalThis.location.assign("/"));
   return (
     <Button variant="link" onClick={leave}>
-      Sign out {data.who.name}
+      Sign out<span className="vt-wide"> {data.who.name}</span>
     </Button>
   );
 }

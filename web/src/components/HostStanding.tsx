@@ -14,7 +14,7 @@ export function HostStanding({ host }: { host: Host }) {
         <>
           {" "}
           <Labelled look="warning">
-            {host.vm_count === 0 ? "maintenance, empty: safe to reboot" : "maintenance"}
+            {host.vm_count === 0 ? "maintenance, no VMs seen" : "maintenance"}
           </Labelled>
         </>
       )}

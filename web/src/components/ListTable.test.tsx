@@ -1,4 +1,6 @@
 import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { useLocation } from "react-router";
 import { expect, test } from "vitest";
 import { rendered } from "../test/rendered";
 import { ListTable } from "./ListTable";
@@ -26,4 +28,71 @@ test("every way to be tuned has its word, the worst first", () => {
   expect(TUNING_STATES.at(-1)).toBe("tuned");
   rendered(<TuningLabel state="drifted" tuning={null} />);
   expect(screen.getByText("drifted")).toBeVisible();
+});
+
+function Where() {
+  const { pathname, search } = useLocation();
+  return <output>{pathname + search}</output>;
+}
+
+const ROWS = [
+  { name: "b", size: 2 },
+  { name: "a", size: 10 },
+  { name: "c", size: null },
+];
+
+function shown(address = "/") {
+  rendered(
+    <>
+      <Where />
+      <ListTable
+        label="Hosts"
+        rows={ROWS}
+        name={(row) => row.name}
+        to={(row) => `/hosts/${row.name}`}
+        chosen
+        columns={[
+          { title: "Name", cell: (row) => <button type="button">{row.name}</button> },
+          { title: "Size", value: (row) => row.size, cell: (row) => row.size },
+        ]}
+      />
+    </>,
+    address,
+  );
+  return screen.getByRole("grid", { name: "Hosts" });
+}
+
+const names = () =>
+  screen
+    .getAllByRole("row")
+    .slice(1)
+    .map((row) => row.textContent?.[0]);
+
+test("a row opens by a click anywhere but on what has a use of its own, and by Enter", async () => {
+  const table = shown();
+  await userEvent.click(within(table).getByRole("button", { name: "b" }));
+  expect(screen.getByText("/")).toBeVisible();
+  await userEvent.click(within(table).getByText("10"));
+  expect(screen.getByText("/hosts/a")).toBeVisible();
+  within(table).getAllByRole("row")[1]?.focus();
+  await userEvent.keyboard("{Enter}");
+  expect(screen.getByText("/hosts/b")).toBeVisible();
+});
+
+test("a list that is here as a whole is sorted by a column, what has no value comes last", async () => {
+  shown();
+  await userEvent.click(screen.getByRole("button", { name: "Size" }));
+  expect(names()).toEqual(["b", "a", "c"]);
+  await userEvent.click(screen.getByRole("button", { name: "Size" }));
+  expect(names()).toEqual(["a", "b", "c"]);
+  expect(screen.getByText("/?sort=-size")).toBeVisible();
+});
+
+test("columns are hidden in the address, the first never", async () => {
+  shown("/?hide=Size,Name");
+  expect(screen.queryByRole("columnheader", { name: "Size" })).toBeNull();
+  expect(screen.getByRole("columnheader", { name: "Name" })).toBeVisible();
+  await userEvent.click(screen.getByRole("button", { name: /^Columns/ }));
+  await userEvent.click(screen.getByRole("checkbox", { name: "Size" }));
+  expect(screen.getByRole("columnheader", { name: "Size" })).toBeVisible();
 });

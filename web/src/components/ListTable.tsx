@@ -2,9 +2,12 @@
 import { Checkbox } from "@patternfly/react-core";
 import { Table, type TableProps, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
-import { type ReactNode, useId } from "react";
+import { type KeyboardEvent, type MouseEvent, type ReactNode, useId } from "react";
+import { useNavigate } from "react-router";
 import { Async } from "./Async";
+import { ColumnChoice, useHiddenColumns } from "./ColumnChoice";
 import { More } from "./More";
+import { useOwnSorting } from "./ownSorting";
 
 export interface ColumnOf<Row> {
   title: string;
@@ -15,6 +18,8 @@ export interface ColumnOf<Row> {
   actions?: boolean;
   /** The list can be sorted by it: the word that the service has for that. */
   sort?: string;
+  /** What a list that is here as a whole is sorted by, where the service does not sort it. */
+  value?: (row: Row) => string | number | null;
 }
 
 /** How a list is sorted: the service's word, with `-` before it for backwards. */
@@ -34,8 +39,13 @@ export interface Choosing<Row> {
 const CHECK = "pf-v6-c-table__check"; // its place, where each row is a card
 const MODIFIERS = { short: { modifier: "nowrap" }, breaks: { modifier: "breakWord" } } as const;
 
+/** What in a row has a use of its own, so that a click on it does not open the row. */
+const OWN_USE = "a, button, input, label, select, [role=button], .pf-v6-c-table__check";
+
 /**
  * @param below a screen narrower than this shows each row as a card: the more columns, the wider.
+ * @param to the address that a row opens, by a click anywhere in it or by Enter.
+ * @param chosen whether the reader chooses among the columns; kept in the page's address.
  */
 export function ListTable<Row>({
   label,
@@ -45,6 +55,8 @@ export function ListTable<Row>({
   below = "grid-md",
   sorting,
   choosing,
+  to,
+  chosen = false,
 }: {
   label: string;
   columns: readonly ColumnOf<Row>[];
@@ -53,77 +65,111 @@ export function ListTable<Row>({
   below?: NonNullable<TableProps["gridBreakPoint"]>;
   sorting?: Sorting;
   choosing?: Choosing<Row>;
+  to?: (row: Row) => string | null;
+  chosen?: boolean;
 }) {
   const id = useId();
-  const sorted = columns.findIndex(({ sort }) => sort && sort === sorting?.by.replace("-", ""));
-  const direction = sorting?.by.startsWith("-") ? "desc" : "asc";
+  const navigate = useNavigate();
+  const [hidden, hide] = useHiddenColumns(chosen);
+  const shown = columns.filter(({ title }, place) => place === 0 || !hidden.has(title));
+  const own = useOwnSorting(columns, rows);
+  const { by } = sorting ?? own;
+  const choose = sorting?.choose ?? own.choose;
+  const word = ({ title, sort, value }: ColumnOf<Row>) =>
+    sorting ? sort : value && title.toLowerCase().replaceAll(" ", "_");
+  const sorted = shown.findIndex((each) => word(each) && word(each) === by.replace("-", ""));
+  const direction = by.startsWith("-") ? "desc" : "asc";
+  const open = (address: string, event: MouseEvent | KeyboardEvent) => {
+    if ((event.target as Element).closest(OWN_USE)) return;
+    if (globalThis.getSelection?.()?.toString()) return; // somebody copies from it
+    if (event.ctrlKey || event.metaKey) globalThis.open(address, "_blank", "noopener");
+    else navigate(address);
+  };
   return (
-    <Table aria-label={label} variant="compact" gridBreakPoint={below}>
-      <Thead>
-        <Tr>
-          {choosing && (
-            <Th className={CHECK}>
-              <Checkbox
-                id={`${id}-all`}
-                aria-label="Choose all shown"
-                isChecked={rows.every(choosing.has) || (rows.some(choosing.has) ? null : false)}
-                onChange={(_event, on) => choosing.choose(rows, on)}
-              />
-            </Th>
-          )}
-          {columns.map(({ title, actions, sort }, columnIndex) =>
-            actions ? (
-              <Th key={title} screenReaderText={title} />
-            ) : (
-              <Th
-                key={title}
-                modifier="nowrap"
-                {...(sort && sorting
-                  ? {
-                      sort: {
-                        columnIndex,
-                        sortBy: sorted < 0 ? {} : { index: sorted, direction },
-                        onSort: (_event: unknown, _index: number, to: "asc" | "desc") =>
-                          sorting.choose(to === "desc" ? `-${sort}` : sort),
-                      },
-                    }
-                  : {})}
-              >
-                {title}
-              </Th>
-            ),
-          )}
-        </Tr>
-      </Thead>
-      <Tbody>
-        {rows.map((row, rowIndex) => (
-          <Tr key={name(row)}>
+    <>
+      {chosen && (
+        <ColumnChoice titles={columns.map(({ title }) => title)} hidden={hidden} hide={hide} />
+      )}
+      <Table aria-label={label} variant="compact" gridBreakPoint={below}>
+        <Thead>
+          <Tr>
             {choosing && (
-              <Td className={CHECK}>
+              <Th className={CHECK}>
                 <Checkbox
-                  id={`${id}-${rowIndex}`}
-                  aria-label={`Choose ${choosing.label(row)}`}
-                  isChecked={choosing.has(row)}
-                  onChange={(_event, on) => choosing.choose([row], on)}
+                  id={`${id}-all`}
+                  aria-label="Choose all shown"
+                  isChecked={rows.every(choosing.has) || (rows.some(choosing.has) ? null : false)}
+                  onChange={(_event, on) => choosing.choose(rows, on)}
                 />
-              </Td>
+              </Th>
             )}
-            {columns.map(({ title, cell, text, actions }) =>
-              actions ? (
-                <Td key={title} isActionCell>
-                  {cell(row)}
-                </Td>
+            {shown.map((column, columnIndex) => {
+              const { title, actions } = column;
+              const sort = word(column);
+              return actions ? (
+                <Th key={title} screenReaderText={title} />
               ) : (
-                <Td key={title} dataLabel={title} {...(text ? MODIFIERS[text] : {})}>
-                  {/* On a narrow screen a cell is a grid, which would stretch what it holds. */}
-                  <div>{cell(row)}</div>
-                </Td>
-              ),
-            )}
+                <Th
+                  key={title}
+                  modifier="nowrap"
+                  {...(sort
+                    ? {
+                        sort: {
+                          columnIndex,
+                          sortBy: sorted < 0 ? {} : { index: sorted, direction },
+                          onSort: (_event: unknown, _index: number, to: "asc" | "desc") =>
+                            choose(to === "desc" ? `-${sort}` : sort),
+                        },
+                      }
+                    : {})}
+                >
+                  {title}
+                </Th>
+              );
+            })}
           </Tr>
-        ))}
-      </Tbody>
-    </Table>
+        </Thead>
+        <Tbody>
+          {own.rows.map((row, rowIndex) => {
+            const address = to?.(row) ?? null;
+            return (
+              <Tr
+                key={name(row)}
+                {...(address === null
+                  ? {}
+                  : {
+                      isClickable: true,
+                      onRowClick: (event) => event && open(address, event),
+                    })}
+              >
+                {choosing && (
+                  <Td className={CHECK}>
+                    <Checkbox
+                      id={`${id}-${rowIndex}`}
+                      aria-label={`Choose ${choosing.label(row)}`}
+                      isChecked={choosing.has(row)}
+                      onChange={(_event, on) => choosing.choose([row], on)}
+                    />
+                  </Td>
+                )}
+                {shown.map(({ title, cell, text, actions }) =>
+                  actions ? (
+                    <Td key={title} isActionCell>
+                      {cell(row)}
+                    </Td>
+                  ) : (
+                    <Td key={title} dataLabel={title} {...(text ? MODIFIERS[text] : {})}>
+                      {/* On a narrow screen a cell is a grid, which would stretch what it holds. */}
+                      <div>{cell(row)}</div>
+                    </Td>
+                  ),
+                )}
+              </Tr>
+            );
+          })}
+        </Tbody>
+      </Table>
+    </>
   );
 }
 

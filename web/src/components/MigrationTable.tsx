@@ -78,6 +78,8 @@ export function MigrationTable({
       rows={migrations}
       name={(each) => each.id}
       below="grid-lg"
+      to={(each) => `/migrations/${each.id}`}
+      chosen={shown === "of several VMs"}
       {...(sorting ? { sorting } : {})}
     />
   );

@@ -10,11 +10,13 @@ import {
 } from "react";
 import { arrivalsAfter } from "../api/arrivals";
 import { type Connection, type LiveEvent, LiveStream } from "../api/live";
+import { OF_ALL } from "../api/overview";
 import { arrivals } from "../api/queries";
 import { TOPICS } from "../api/topics";
 
 const Live = createContext<LiveStream | null>(null);
 const GATHER_MS = 150; // a burst of events asks the service once
+const OF_ALL_MS = 1_000; // in a fleet something changes all the time
 
 export function LiveProvider({ children }: { children: ReactNode }) {
   const [stream] = useState(() => new LiveStream("/api/v1/events", TOPICS));
@@ -27,14 +29,21 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       for (const topic of outdated) void queries.invalidateQueries({ queryKey: [topic] });
       outdated.clear();
     };
+    let slowly: ReturnType<typeof setTimeout> | undefined;
+    const refreshOfAll = () => {
+      slowly = undefined;
+      for (const queryKey of OF_ALL) void queries.invalidateQueries({ queryKey });
+    };
     const stop = stream.listen((event) => {
       if (event.id === null) return; // progress outdates nothing
       queries.setQueryData(arrivals.queryKey, (known = []) => arrivalsAfter(known, event));
       outdated.add(event.topic);
       timer ??= setTimeout(refresh, GATHER_MS);
+      slowly ??= setTimeout(refreshOfAll, OF_ALL_MS);
     });
     return () => {
       clearTimeout(timer);
+      clearTimeout(slowly);
       stop();
     };
   }, [stream, queries]);

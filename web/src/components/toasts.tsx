@@ -13,6 +13,8 @@ interface Toast {
 interface Toasts {
   done: (title: string, detail?: string) => void;
   failed: (title: string, error: unknown) => void;
+  /** Something has ended that nobody here may have asked for just now. */
+  ended: (title: string, detail: string, well: boolean) => void;
 }
 
 const Context = createContext<Toasts | null>(null);
@@ -30,6 +32,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   const value = useMemo<Toasts>(
     () => ({
       done: (title, detail = "") => add({ variant: "success", title, detail }),
+      ended: (title, detail, well) => add({ variant: well ? "success" : "warning", title, detail }),
       failed: (title, error) => add({ variant: "danger", title, detail: inWords(error) }),
     }),
     [add],

@@ -54,8 +54,14 @@ export default function EvacuationPlanPage() {
   const start = useMutation({
     mutationFn: async () => {
       // Before it starts: what others migrate meanwhile shall not come here.
-      if (maintain && !inMaintenance) await setMaintenance(name, true);
-      return startEvacuation(name, asked);
+      const begins = maintain && !inMaintenance;
+      if (begins) await setMaintenance(name, true);
+      try {
+        return await startEvacuation(name, asked);
+      } catch (error) {
+        if (begins) await setMaintenance(name, false).catch(() => {}); // what it answered counts
+        throw error;
+      }
     },
     onSuccess: (made) => navigate(`/hosts/${encodeURIComponent(name)}/evacuations/${made.id}`),
     onError: (error) => toasts.failed("The evacuation did not start", error),

@@ -1,11 +1,11 @@
 import { Button, PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { Schemas } from "../api/client";
 import { hostsFound } from "../api/queries";
 import { Empty } from "../components/Async";
-import { type Filter, Filters, useFilters } from "../components/Filters";
+import { useDialog } from "../components/asked";
+import { type Filter, Filters, useFilters, useSorting } from "../components/Filters";
 import { HostStanding, hostMemory } from "../components/HostStanding";
 import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
 import { Moment } from "../components/Moment";
@@ -13,32 +13,70 @@ import { PageHead } from "../components/PageHead";
 import { HostForm } from "./host/HostForm";
 
 const COLUMNS: readonly ColumnOf<Schemas["HostView"]>[] = [
-  { title: "Name", cell: (each) => <Link to={`/hosts/${each.name}`}>{each.name}</Link> },
-  { title: "State", cell: (each) => <HostStanding host={each} /> },
+  {
+    title: "Name",
+    sort: "name",
+    cell: (each) => <Link to={`/hosts/${each.name}`}>{each.name}</Link>,
+  },
+  { title: "State", sort: "state", cell: (each) => <HostStanding host={each} /> },
   {
     title: "VMs",
+    sort: "vms",
     text: "short",
     cell: (each) => <Link to={`/vms?host=${encodeURIComponent(each.name)}`}>{each.vm_count}</Link>,
   },
-  { title: "Memory", text: "short", cell: hostMemory },
-  { title: "Findings", text: "short", cell: (each) => each.finding_count ?? "not known yet" },
+  { title: "Memory", sort: "memory_available", text: "short", cell: hostMemory },
+  {
+    title: "Findings",
+    sort: "findings",
+    text: "short",
+    cell: (each) => each.finding_count ?? "not known yet",
+  },
   { title: "QEMU", text: "short", cell: (each) => each.qemu_version ?? "–" },
   { title: "libvirt", text: "short", cell: (each) => each.libvirt_version ?? "–" },
   { title: "Service", cell: (each) => each.owner || "–" },
-  { title: "Last contact", text: "short", cell: (each) => <Moment at={each.answered_at} /> },
+  {
+    title: "Last contact",
+    sort: "answered",
+    text: "short",
+    cell: (each) => <Moment at={each.answered_at} />,
+  },
   { title: "URI", text: "breaks", cell: (each) => each.uri },
 ];
 
-const FILTERS: readonly Filter<"search">[] = [
+const DIALOGS = ["add"] as const;
+const STATES: readonly Schemas["HostState"][] = ["up", "unreachable", "unknown"];
+const FILTERS: readonly Filter<"search" | "state" | "maintenance">[] = [
   { name: "search", label: "Search by name or URI", empty: "Name or URI" },
+  { name: "state", label: "Only hosts in this state", empty: "In any state", choices: STATES },
+  {
+    name: "maintenance",
+    label: "Only hosts in maintenance, or not",
+    empty: "In maintenance or not",
+    choices: [
+      ["true", "In maintenance"],
+      ["false", "Not in maintenance"],
+    ],
+  },
 ];
+const BY = ["name", "state", "vms", "memory_available", "findings", "answered"] as const;
+const SORTS = BY.flatMap((by): Schemas["HostSort"][] => [by, `-${by}`]);
 
 export default function Hosts() {
   const [chosen, choose] = useFilters(FILTERS);
-  const list = useInfiniteQuery(hostsFound(chosen.search ?? ""));
-  const [adding, setAdding] = useState(false);
+  const sorting = useSorting(SORTS, "name");
+  const { state, maintenance, search } = chosen;
+  const list = useInfiniteQuery(
+    hostsFound({
+      ...(search ? { search } : {}),
+      ...(state ? { state: state as Schemas["HostState"] } : {}),
+      ...(maintenance ? { maintenance: maintenance === "true" } : {}),
+      sort: sorting.by,
+    }),
+  );
+  const [dialog, open] = useDialog(DIALOGS);
   const navigate = useNavigate();
-  const add = <Button onClick={() => setAdding(true)}>Add host</Button>;
+  const add = <Button onClick={() => open("add")}>Add host</Button>;
   return (
     <>
       <PageHead title="Hosts" actions={add} />
@@ -47,7 +85,7 @@ export default function Hosts() {
         <PagedList
           list={list}
           empty={
-            chosen.search ? (
+            Object.keys(chosen).length > 0 ? (
               <Empty title="No host matches" />
             ) : (
               <Empty title="No hosts yet">
@@ -63,13 +101,16 @@ export default function Hosts() {
               rows={rows}
               name={(each) => each.name}
               below="grid-lg"
+              sorting={sorting}
+              to={(each) => `/hosts/${encodeURIComponent(each.name)}`}
+              chosen
             />
           )}
         </PagedList>
       </PageSection>
-      {adding && (
+      {dialog === "add" && (
         <HostForm
-          close={() => setAdding(false)}
+          close={() => open(null)}
           done={(made) => navigate(`/hosts/${encodeURIComponent(made.name)}`)}
         />
       )}

@@ -1,72 +1,40 @@
-import { Card, CardBody, CardTitle, Grid, GridItem, PageSection } from "@patternfly/react-core";
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { Link } from "react-router";
-import { hosts } from "../api/queries";
-import { Async, Empty } from "../components/Async";
-import { rowsOf } from "../components/ListTable";
+import { PageSection } from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import { overview } from "../api/overview";
+import { Async } from "../components/Async";
 import { PageHead } from "../components/PageHead";
-import { HostCard } from "./overview/HostCard";
+import { Attention } from "./overview/Attention";
+import { HostMap } from "./overview/HostMap";
 import { LastComparisons } from "./overview/LastComparisons";
 import { LiveMigrations } from "./overview/LiveMigrations";
-import { VmsCard } from "./overview/VmsCard";
+import { Timeline } from "./overview/Timeline";
+import { Tunings } from "./overview/Tunings";
+import "./overview/overview.css";
 
-const MAX_HOSTS = 6;
-
+/** The fleet at a glance: what needs a person, what runs, where, and what happened. */
 export default function Overview() {
+  const found = useQuery(overview);
   return (
     <>
-      <PageHead title="Overview" />
+      <PageHead
+        title="Overview"
+        actions={found.data && <Tunings counts={found.data.tuning_counts} />}
+      />
       <PageSection>
-        <Grid hasGutter>
-          <GridItem>
-            <LiveMigrations />
-          </GridItem>
-          <GridItem>
-            <VmsCard />
-          </GridItem>
-          <GridItem>
-            <Hosts />
-          </GridItem>
-          <GridItem>
-            <LastComparisons />
-          </GridItem>
-        </Grid>
+        <Async query={found} lines={8}>
+          {(data) => (
+            <div className="vt-overview">
+              <Attention found={data.attention} />
+              <LiveMigrations moves={data.migrations} />
+              <HostMap hosts={data.hosts} />
+              <div className="vt-stack">
+                <Timeline overview={data} />
+                <LastComparisons />
+              </div>
+            </div>
+          )}
+        </Async>
       </PageSection>
     </>
-  );
-}
-
-function Hosts() {
-  const list = useInfiniteQuery(hosts);
-  return (
-    <Card>
-      <CardTitle component="h2">Hosts</CardTitle>
-      <CardBody>
-        <Async query={list}>
-          {(data) => {
-            const items = rowsOf(data);
-            if (items.length === 0) {
-              return (
-                <Empty title="No hosts yet">
-                  Add one with <code>vmtune host add NAME qemu:///system</code>
-                </Empty>
-              );
-            }
-            return (
-              <Grid hasGutter>
-                {items.slice(0, MAX_HOSTS).map((each) => (
-                  <GridItem key={each.name} md={6} xl={4}>
-                    <HostCard name={each.name} />
-                  </GridItem>
-                ))}
-                <GridItem>
-                  <Link to="/hosts">All hosts</Link>
-                </GridItem>
-              </Grid>
-            );
-          }}
-        </Async>
-      </CardBody>
-    </Card>
   );
 }

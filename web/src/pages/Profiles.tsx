@@ -10,10 +10,23 @@ import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
 
 const COLUMNS: readonly ColumnOf<Schemas["ProfileView"]>[] = [
-  { title: "Name", cell: (each) => <Link to={`/profiles/${each.name}`}>{each.name}</Link> },
-  { title: "Values", cell: (each) => Object.keys(each.values).length },
-  { title: "Revision", cell: (each) => each.revision },
-  { title: "Changed", text: "short", cell: (each) => <Moment at={each.revised_at} /> },
+  {
+    title: "Name",
+    value: (each) => each.name,
+    cell: (each) => <Link to={`/profiles/${each.name}`}>{each.name}</Link>,
+  },
+  {
+    title: "Values",
+    value: (each) => Object.keys(each.values).length,
+    cell: (each) => Object.keys(each.values).length,
+  },
+  { title: "Revision", value: (each) => each.revision, cell: (each) => each.revision },
+  {
+    title: "Changed",
+    value: (each) => each.revised_at,
+    text: "short",
+    cell: (each) => <Moment at={each.revised_at} />,
+  },
   { title: "Description", cell: (each) => each.description },
 ];
 
@@ -33,7 +46,13 @@ export default function Profiles() {
           }
         >
           {(rows) => (
-            <ListTable label="Profiles" columns={COLUMNS} rows={rows} name={(each) => each.name} />
+            <ListTable
+              label="Profiles"
+              columns={COLUMNS}
+              rows={rows}
+              name={(each) => each.name}
+              to={(each) => `/profiles/${encodeURIComponent(each.name)}`}
+            />
           )}
         </PagedList>
       </PageSection>

@@ -11,12 +11,12 @@ import {
   PageSection,
 } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 import { Link, useParams } from "react-router";
 import type { Schemas } from "../api/client";
 import { explanation, vm } from "../api/queries";
 import { Arriving, useArrivals } from "../components/Arriving";
 import { Async } from "../components/Async";
+import { useDialog } from "../components/asked";
 import { ButtonLink } from "../components/ButtonLink";
 import { type Fact, Facts } from "../components/Facts";
 import { bytes } from "../components/format";
@@ -32,14 +32,14 @@ import { Settings } from "./vm/Settings";
 import { Tuning } from "./vm/Tuning";
 import { Why } from "./vm/Why";
 
-type Dialog = "apply" | "again" | "migrate" | "labels" | null;
+const DIALOGS = ["apply", "again", "migrate", "labels"] as const;
 
 export default function Vm() {
   const { uuid = "" } = useParams();
   const found = useQuery(vm(uuid));
   const arrivals = useArrivals();
   const why = useQuery(explanation(uuid));
-  const [dialog, setDialog] = useState<Dialog>(null);
+  const [dialog, setDialog] = useDialog(DIALOGS);
   const name = found.data?.name ?? "VM";
   const running = found.data?.migration;
   const tuning = found.data?.tuning;

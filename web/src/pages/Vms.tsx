@@ -182,6 +182,8 @@ export default function Vms() {
               below="grid-lg"
               sorting={sorting}
               choosing={{ ...choice, label: (each) => each.name }}
+              to={(each) => `/vms/${each.uuid}`}
+              chosen
             />
           )}
         </PagedList>

@@ -80,7 +80,9 @@ export function EvacuationVms({
               {planned && vm.state === "waiting" ? (
                 <Labelled look="success">moves</Labelled>
               ) : (
-                <Labelled look={VM_STATES[vm.state]}>{vm.state}</Labelled>
+                <Labelled look={VM_STATES[vm.state]}>
+                  {wordOf(vm.state, shares[vm.vm] !== undefined)}
+                </Labelled>
               )}
             </Td>
             <Td dataLabel="Progress or reason">
@@ -102,6 +104,11 @@ export function EvacuationVms({
       </Tbody>
     </Table>
   );
+}
+
+/** What was requested migrates as soon as something is heard of it. */
+function wordOf(state: EvacuationVm["state"], heard: boolean): string {
+  return state === "requested" && heard ? "migrating" : state;
 }
 
 function Detail({ vm, share }: { vm: EvacuationVm; share: number | undefined }) {

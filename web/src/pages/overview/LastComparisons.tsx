@@ -23,7 +23,7 @@ const PAIRS = 4;
 export function LastComparisons() {
   const list = useInfiniteQuery(campaigns({ state: ["completed"] }));
   return (
-    <Card component="section" aria-labelledby="last-comparisons">
+    <Card isCompact component="section" aria-labelledby="last-comparisons">
       <CardTitle component="h2" id="last-comparisons">
         Latest comparisons
       </CardTitle>

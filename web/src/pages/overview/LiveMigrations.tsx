@@ -1,55 +1,33 @@
-import { Card, CardBody, CardTitle, Stack, StackItem } from "@patternfly/react-core";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { Card, CardBody, CardTitle } from "@patternfly/react-core";
 import { memo } from "react";
-import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { migrations } from "../../api/queries";
 import { Arriving, useArrivals } from "../../components/Arriving";
-import { Async, Empty } from "../../components/Async";
-import { way } from "../../components/format";
-import { rowsOf } from "../../components/ListTable";
+import { count, way } from "../../components/format";
 import { MigrationProgress } from "../../components/MigrationProgress";
-import { MigrationTable } from "../../components/MigrationTable";
 import { useProgress } from "../../components/useProgress";
 
-const SHOWN = 5;
-type Migration = Schemas["MigrationView"];
+const SHOWN = 30;
+type Move = Schemas["MoveView"];
 
-/** What runs now, live, and what ended last. */
-export function LiveMigrations() {
-  const list = useInfiniteQuery(migrations());
+/** The migrations that run or wait, live. */
+export function LiveMigrations({ moves }: { moves: readonly Move[] }) {
+  const running = moves.filter((each) => each.ended_at === null);
   return (
-    <Card>
-      <CardTitle component="h2">Migrations</CardTitle>
+    <Card isCompact isFullHeight component="section" aria-labelledby="running">
+      <CardTitle component="h2" id="running">
+        Running migrations{running.length > 0 && ` (${count(running.length)})`}
+      </CardTitle>
       <CardBody>
         <Arrivals />
-        <Async query={list}>
-          {(data) => {
-            const items = rowsOf(data);
-            if (items.length === 0) {
-              return <Empty title="No migrations yet">Start one on a VM's page.</Empty>;
-            }
-            const running = items.filter((each) => !each.ended);
-            const ended = items.filter((each) => each.ended).slice(0, SHOWN);
-            return (
-              <Stack hasGutter>
-                {running.length > 0 ? (
-                  <Running migrations={running} />
-                ) : (
-                  <p>No running migrations.</p>
-                )}
-                {ended.length > 0 && (
-                  <StackItem>
-                    <MigrationTable migrations={ended} shown="in short" />
-                  </StackItem>
-                )}
-                <StackItem>
-                  <Link to="/migrations">All migrations</Link>
-                </StackItem>
-              </Stack>
-            );
-          }}
-        </Async>
+        {running.length === 0 ? (
+          <p>No running migrations.</p>
+        ) : (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it by that
+          <section className="vt-scroll" aria-labelledby="running" tabIndex={0}>
+            <Running migrations={running} />
+            {running.length > SHOWN && <p>and {count(running.length - SHOWN)} more</p>}
+          </section>
+        )}
       </CardBody>
     </Card>
   );
@@ -61,21 +39,18 @@ function Arrivals() {
 }
 
 /** Apart from the rest, which has no reason to be drawn ten times a second. */
-function Running({ migrations: running }: { migrations: readonly Migration[] }) {
+function Running({ migrations: running }: { migrations: readonly Move[] }) {
   const progress = useProgress();
-  return (
-    <>
-      {running.map((each) => (
-        <StackItem key={each.id}>
-          <One
-            id={each.id}
-            title={`${each.vm_name}: ${way(each)}`}
-            progress={progress.get(each.id)}
-          />
-        </StackItem>
-      ))}
-    </>
-  );
+  return running
+    .slice(0, SHOWN)
+    .map((each) => (
+      <One
+        key={each.id}
+        id={each.id}
+        title={`${each.vm_name}: ${way(each)}`}
+        progress={progress.get(each.id)}
+      />
+    ));
 }
 
 const One = memo(MigrationProgress);

@@ -1,10 +1,11 @@
 import { Button, Card, CardBody, CardHeader, CardTitle } from "@patternfly/react-core";
-import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { revokeToken } from "../../api/actions";
 import type { Schemas } from "../../api/client";
-import { tokens } from "../../api/queries";
+import { session, tokens } from "../../api/queries";
 import { Empty } from "../../components/Async";
+import { useDialog } from "../../components/asked";
 import { Confirm } from "../../components/Confirm";
 import { type ColumnOf, ListTable, PagedList } from "../../components/ListTable";
 import { Moment } from "../../components/Moment";
@@ -15,6 +16,7 @@ import { Rights } from "./Rights";
 
 type Token = Schemas["TokenView"];
 
+const DIALOGS = ["token"] as const;
 const LOOK: Record<Token["state"], Look> = {
   active: "success",
   expired: "warning",
@@ -45,8 +47,10 @@ const COLUMNS: readonly ColumnOf<Token>[] = [
 /** Tokens with what each may do; a new one's secret is shown once. */
 export function Tokens() {
   const list = useInfiniteQuery(tokens);
-  const [creating, setCreating] = useState(false);
+  const [dialog, open] = useDialog(DIALOGS);
   const [revoking, setRevoking] = useState<Token | null>(null);
+  const own = useQuery(session).data?.who;
+  const isOwn = own?.kind === "token" && own.id === revoking?.id;
   const queries = useQueryClient();
   const toasts = useToasts();
   const refresh = () => queries.invalidateQueries({ queryKey: ["token"] });
@@ -78,7 +82,7 @@ export function Tokens() {
       <CardHeader
         actions={{
           actions: (
-            <Button variant="secondary" onClick={() => setCreating(true)}>
+            <Button variant="secondary" onClick={() => open("token")}>
               Create token
             </Button>
           ),
@@ -106,21 +110,22 @@ export function Tokens() {
           )}
         </PagedList>
       </CardBody>
-      {creating && (
+      {dialog === "token" && (
         <CreateToken
           scopes={list.data?.pages[0]?.scopes ?? {}}
           made={refresh}
-          close={() => setCreating(false)}
+          close={() => open(null)}
         />
       )}
       {revoking && (
         <Confirm
-          title={`Revoke ${revoking.name}?`}
+          title={isOwn ? `Revoke your own token ${revoking.name}?` : `Revoke ${revoking.name}?`}
           action="Revoke"
           danger
           close={() => setRevoking(null)}
           confirm={() => revoke.mutate(revoking)}
         >
+          {isOwn && "You are signed in with this token: you will be signed out at once. "}
           It becomes invalid, with all tokens created with it. Browsers that signed in with it are
           signed out. This cannot be undone.
         </Confirm>

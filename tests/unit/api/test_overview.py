@@ -1,0 +1,62 @@
+"""The fleet at a glance, what is done in it, and one search over all of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.support.api import Api, running_api
+from tests.support.fakes import VM
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[Api]:
+    async with running_api(tmp_path) as made:
+        yield made
+
+
+async def migrate(api: Api, **values: object) -> str:
+    await api.profile(**values)
+    body = {"vm": str(VM), "destination": "b", "profile": "p"}
+    done = await api.ended((await api.post("/migrations", body, expect=202))["id"])
+    assert done["state"] == "completed"
+    id: str = done["id"]
+    return id
+
+
+async def test_the_fleet_at_a_glance(api: Api) -> None:
+    await api.get("/vms")
+    id = await migrate(api, downtime_limit_ms=1)
+    await api.ask("PUT", "/hosts/b/maintenance", {"on": True})
+    seen = await api.get("/overview")
+    (exceeded,) = seen["attention"]
+    assert (exceeded["concern"], exceeded["count"]) == ("downtime exceeded", 1)
+    assert exceeded["subjects"][0]["id"] == id
+    (move,) = seen["migrations"]
+    assert (move["id"], move["exceeded"], move["state"]) == (id, True, "completed")
+    hosts = {each["name"]: each for each in seen["hosts"]}
+    assert hosts["b"]["maintenance"] and not hosts["a"]["maintenance"]
+    assert {each["outgoing"] for each in hosts.values()} == {0}
+    assert sum(seen["tuning_counts"].values()) == 1
+
+
+async def test_what_is_done_with_who_began_it(api: Api) -> None:
+    id = await migrate(api)
+    (done,) = (await api.get("/activity"))["items"]
+    assert (done["kind"], done["id"], done["ended"]) == ("migration", id, True)
+    assert done["actor"], "root, at the unix socket"
+    assert done["host"] is None
+
+
+async def test_one_search_finds_all_kinds(api: Api) -> None:
+    await api.get("/vms")
+    id = await migrate(api)
+    name = (await api.get(f"/vms/{VM}"))["name"]
+    found = (await api.get(f"/search?q={name[:3].upper()}"))["items"]
+    assert {each["kind"] for each in found} >= {"vm", "migration"}
+    assert (await api.get(f"/search?q={id}"))["items"][0]["kind"] == "migration"
+    assert (await api.get(f"/search?q={uuid4()}"))["items"] == []
+    assert await api.refused("GET", "/search?q=%20", status=422) == [("q", "invalid_input")]

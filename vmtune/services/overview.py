@@ -1,0 +1,76 @@
+"""The fleet at a glance, what is done in it, and one search over all of it: from the database and
+what was seen of hosts last. No host is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from vmtune.errors import InvalidInput
+from vmtune.model.access.scopes import EVERYTHING, Identity, Reach, Scope
+from vmtune.model.host.contact import Contact
+from vmtune.model.overview import (
+    Activity,
+    Attention,
+    Found,
+    Standing,
+    attention,
+    in_order,
+)
+from vmtune.services.hosts.contacts import Contacts
+from vmtune.storage import Store
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The fleet at a moment.
+
+    :param contacts: the last contact with each host that was asked.
+    """
+
+    at: datetime
+    standing: Standing
+    contacts: Mapping[str, Contact]
+    attention: Sequence[Attention]
+
+
+class OverviewService:
+    """Reads all of it."""
+
+    def __init__(self, store: Store, contacts: Contacts) -> None:
+        self._store = store
+        self._contacts = contacts
+
+    async def glance(self, reach: Reach = EVERYTHING) -> Glance:
+        """The fleet now, as far as *reach* goes."""
+        now = datetime.now(UTC)
+        standing = await asyncio.to_thread(self._store.fleet.standing, now, _SHOWN, reach)
+        contacts = self._contacts.all()
+        return Glance(now, standing, contacts, attention(standing, contacts, now, _SHOWN))
+
+    async def activities(self, who: Identity, limit: int) -> list[Activity]:
+        """What runs, and what ended last. Who began it is told to those who may read the audit
+        log."""
+        reach = who.rights.reach
+        told = reach.is_everything and who.rights.allow(Scope.ADMIN)
+
+        def read() -> list[Activity]:
+            found = in_order(self._store.fleet.activities(limit, reach), limit)
+            actors = self._store.fleet.actors([each.id for each in found]) if told else {}
+            return [replace(each, actor=actors.get(each.id, "")) for each in found]
+
+        return await asyncio.to_thread(read)
+
+    async def find(self, search: str, limit: int, reach: Reach = EVERYTHING) -> list[Found]:
+        """VMs, hosts, profiles, migrations, campaigns and runs, up to *limit* of each.
+
+        :raise InvalidInput: nothing is searched for.
+        """
+        text = search.strip()
+        if not text:
+            raise InvalidInput("nothing is searched for", field="q", remedy="give a part of a name")
+        return await asyncio.to_thread(self._store.fleet.find, text, limit, reach)

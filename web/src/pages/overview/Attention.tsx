@@ -1,0 +1,142 @@
+import { Card, CardBody, CardTitle, Label } from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
+import { overview } from "../../api/overview";
+import { count, way } from "../../components/format";
+import { expected } from "../../components/outlook";
+import type { Look } from "../../components/StateLabel";
+import { useProgress } from "../../components/useProgress";
+
+type Concern = Schemas["Concern"];
+type Attentive = Schemas["AttentionView"];
+
+interface Said {
+  look: Look;
+  /** Of one, and of several. */
+  text: readonly [string, string];
+  all: string;
+  one: (id: string) => string;
+}
+
+const migration = (id: string) => `/migrations/${id}`;
+const vm = (id: string) => `/vms/${id}`;
+
+const CONCERNS: Record<Concern, Said> = {
+  "post-copy paused": {
+    look: "danger",
+    text: ["migration paused in post-copy", "migrations paused in post-copy"],
+    all: "/migrations?state=postcopy-paused",
+    one: migration,
+  },
+  "host unreachable": {
+    look: "danger",
+    text: ["host does not answer", "hosts do not answer"],
+    all: "/hosts?state=unreachable",
+    one: (name) => `/hosts/${encodeURIComponent(name)}`,
+  },
+  "unknown end": {
+    look: "warning",
+    text: ["migration whose end is unknown", "migrations whose end is unknown"],
+    all: "/migrations?state=unknown",
+    one: migration,
+  },
+  failed: {
+    look: "danger",
+    text: ["migration failed", "migrations failed"],
+    all: "/migrations?state=failed",
+    one: migration,
+  },
+  "downtime exceeded": {
+    look: "warning",
+    text: ["migration exceeded its downtime limit", "migrations exceeded their downtime limit"],
+    all: "/migrations?downtime=exceeded",
+    one: migration,
+  },
+  drifted: {
+    look: "danger",
+    text: ["VM has drifted", "VMs have drifted"],
+    all: "/vms?tuning=drifted",
+    one: vm,
+  },
+  unreadable: {
+    look: "warning",
+    text: ["VM whose values could not be read", "VMs whose values could not be read"],
+    all: "/vms?tuning=unknown",
+    one: vm,
+  },
+  "pending restart": {
+    look: "info",
+    text: ["VM waits for its restart", "VMs wait for their restart"],
+    all: "/vms?tuning=pending+restart",
+    one: vm,
+  },
+};
+
+const NAMED = 3;
+
+/** What needs a person now, the most urgent first. */
+export function Attention({ found }: { found: readonly Attentive[] }) {
+  const stuck = useStuck();
+  return (
+    <Card isCompact isFullHeight component="section" aria-labelledby="attention">
+      <CardTitle component="h2" id="attention">
+        Needs attention
+      </CardTitle>
+      <CardBody>
+        {found.length + stuck.length === 0 ? (
+          <p>Nothing.</p>
+        ) : (
+          <ul className="vt-attention">
+            {stuck.map(({ id, name, text }) => (
+              <li key={id}>
+                <Label isCompact status="warning">
+                  1
+                </Label>{" "}
+                <Link to={migration(id)}>{name}</Link> {text}
+              </li>
+            ))}
+            {found.map((each) => (
+              <li key={each.concern}>
+                <One {...each} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </CardBody>
+    </Card>
+  );
+}
+
+function One({ concern, count: number, subjects }: Attentive) {
+  const { look, text, all, one } = CONCERNS[concern];
+  const named = subjects.slice(0, NAMED);
+  return (
+    <>
+      <Label isCompact {...(look ? { status: look } : {})}>
+        {count(number)}
+      </Label>{" "}
+      <Link to={all}>{text[number === 1 ? 0 : 1]}</Link>
+      {": "}
+      {named.map((each, place) => (
+        <span key={each.id}>
+          {place > 0 && ", "}
+          <Link to={one(each.id)}>{each.name}</Link>
+          {number === 1 && each.text && ` (${each.text})`}
+        </span>
+      ))}
+      {number > named.length && ` and ${count(number - named.length)} more`}
+    </>
+  );
+}
+
+/** Running migrations that will not end by themselves, as far as is known. */
+function useStuck(): { id: string; name: string; text: string }[] {
+  const { data } = useQuery(overview);
+  const progress = useProgress();
+  return (data?.migrations ?? []).flatMap((each) => {
+    const now = each.ended_at === null ? progress.get(each.id) : undefined;
+    if (now?.outlook?.ends !== false) return [];
+    return [{ id: each.id, name: each.vm_name, text: `(${way(each)}) ${expected(now) ?? ""}` }];
+  });
+}

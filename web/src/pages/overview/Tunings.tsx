@@ -1,0 +1,23 @@
+import { Flex, FlexItem } from "@patternfly/react-core";
+import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
+import { count } from "../../components/format";
+import { Labelled } from "../../components/StateLabel";
+import { TUNING, TUNING_STATES } from "../../components/TuningLabel";
+
+/** How many VMs stand how. */
+export function Tunings({ counts }: { counts: Schemas["OverviewView"]["tuning_counts"] }) {
+  return (
+    <Flex component="ul" aria-label="VMs by tuning state" role="list">
+      <FlexItem component="li">
+        <Link to="/vms">VMs</Link>
+      </FlexItem>
+      {TUNING_STATES.map((state) => (
+        <FlexItem component="li" key={state}>
+          <Link to={`/vms?tuning=${encodeURIComponent(state)}`}>{count(counts[state] ?? 0)}</Link>{" "}
+          <Labelled look={TUNING[state].look}>{state}</Labelled>
+        </FlexItem>
+      ))}
+    </Flex>
+  );
+}
