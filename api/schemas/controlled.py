@@ -103,13 +103,11 @@ class RoundPage(Page[RoundView]):
 class MigrationChange(Model):
     """Changes to a running migration."""
 
-    values: Annotated[
-        dict[StrictStr, RawValue],
-        Field(
-            description="Values of tunables that can change during a migration (`running`).",
-            examples=[{"downtime_limit_ms": 500}],
-        ),
-    ] = {}
+    values: dict[StrictStr, RawValue] = Field(
+        default={},
+        description="Values of tunables that can change during a migration (`running`).",
+        examples=[{"downtime_limit_ms": 500}],
+    )
     do: Literal[StepAction.POSTCOPY, StepAction.PAUSE] | None = Field(
         default=None,
         description="Instead of values: switch to post-copy, or pause the guest until the "

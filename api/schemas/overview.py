@@ -118,9 +118,7 @@ class OverviewView(Model):
                 )
                 for host in standing.hosts
             ],
-            migrations=[
-                MoveView.from_record(move) for move in recent(standing.moves, glance.at)
-            ],
+            migrations=[MoveView.from_record(move) for move in recent(standing.moves, glance.at)],
             cut=standing.cut,
             tuning_counts=dict(standing.tunings),
         )
