@@ -25,10 +25,12 @@ class Past:
     """What an earlier process did for the same migration and has left in its record.
 
     :param report: of the reaper; None where none was stored.
+    :param samples: in order; what steps count goes on from them.
     """
 
     report: ReaperReport | None = None
     step_records: Sequence[StepRecord] = ()
+    samples: Sequence[Sample] = ()
 
 
 class Controllers:
@@ -77,7 +79,7 @@ class Controllers:
         if reaper is not None:
             self._reaper = Reaper(driver, vm, reaper, self._time, past.report, unpaused=unpaused)
         self._steering = steering
-        self._executor = StepExecutor(driver, vm, steps, past.step_records, note_step)
+        self._executor = StepExecutor(driver, vm, steps, past.step_records, note_step, past.samples)
 
     async def __aenter__(self) -> Self:
         """Begin to reap."""

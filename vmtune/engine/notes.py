@@ -10,7 +10,7 @@ from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepRecord
-from vmtune.model.migration.record import Migration, MigrationFields, Snapshot
+from vmtune.model.migration.record import Migration, MigrationFields, Sample, Snapshot
 from vmtune.model.plan.changes import Change
 
 
@@ -34,6 +34,9 @@ class Notes(Protocol):
 
         :param outlook: what is expected of the migration; None where nobody asked.
         """
+
+    async def samples(self) -> Sequence[Sample]:
+        """Those that an earlier process has stored, in order; empty where there was none."""
 
     async def flush(self, controllers: Controllers) -> None:
         """Store samples and rounds that are not stored yet."""

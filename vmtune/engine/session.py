@@ -215,12 +215,15 @@ class MigrationSession:
         process's work. A blocked tunable blocks its controller."""
         record = await self.notes.record()
         reaper = _reaper(record)
+        resumed = self.handle is None and record.started_at is not None and record.steps
         controllers = self.controllers = Controllers(
             await self.hosts.source(),
             record.vm,
             reaper=reaper,
             steps=record.steps,
-            past=Past(record.reaper, record.step_records),
+            past=Past(
+                record.reaper, record.step_records, await self.notes.samples() if resumed else ()
+            ),
             note_step=self.notes.step,
             unpaused=reaper is not None and await self._full_rings_kill(),
             steering=await begin_steering(record, await self.hosts.source()),

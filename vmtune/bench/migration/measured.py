@@ -179,10 +179,17 @@ class MeasuredMigration:
         source, destination = self._stage.source.driver, self._stage.destination.driver
         await resume_if_paused(record, destination if arrived else source)
         if arrived:
+            await self._note_postcopy(destination)
             outcomes = await read_on_arrival(record, destination, BUILT_IN)
         else:
             outcomes = close_outcomes(record, "the migration did not complete")
         await self._notes.save(MigrationFields(outcomes=tuple(outcomes.values())))
+
+    async def _note_postcopy(self, destination: Driver) -> None:
+        """What the destination's QEMU has counted, if it was in post-copy."""
+        if self._scenario.values.get("postcopy") is True:
+            with contextlib.suppress(VmtuneError):
+                self._recorder.postcopy = await destination.postcopy_figures(self._stage.vm)
 
 
 class _StageHosts:
@@ -250,6 +257,10 @@ class _RunNotes:
     async def step(self, step: StepRecord, undo: Sequence[Change]) -> None:
         known = [s for s in self._record.step_records if s.number != step.number]
         self._record = replace(self._record, step_records=(*known, step))
+
+    async def samples(self) -> Sequence[Sample]:
+        """None: a run is carried out by one process."""
+        return ()
 
     async def flush(self, controllers: Controllers) -> None:
         """Nothing: the recorder takes all of it at the end."""

@@ -24,7 +24,7 @@ it does has time to work before the next stalled step fires.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from vmtune import units
@@ -64,8 +64,7 @@ class Low:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The state between samples. ``History(fired=n)`` continues after a restart of vmtune: the
-    first n steps have fired, and the stall clocks start again.
+    """The state between samples. After a restart of vmtune, :func:`remembered` has it.
 
     :param fired: how many steps have fired.
     :param iteration: at the last sample, from 1; None before the first sample.
@@ -100,8 +99,33 @@ def due(steps: Sequence[Step], history: History, sample: Sample) -> tuple[Histor
         if not reason:
             break
         fired.append(FiredStep(number, step, sample.at_ms, sample.iteration, reason))
-        history = _clocks_anew(replace(history, fired=number + 1), sample.at_ms)
+        history = _with_fired(history, number, sample.at_ms)
     return history, fired
+
+
+def remembered(
+    steps: Sequence[Step], fired: Iterable[tuple[int, int]], samples: Iterable[Sample]
+) -> History:
+    """The history of a migration that an earlier process has observed: iterations and stalls count
+    on from there. Without samples the counts begin anew.
+
+    :param fired: number and ``at_ms`` of each step that has fired, by the record.
+    :param samples: the stored ones, in the order of their ``at_ms``.
+    """
+    history = History()
+    ahead = sorted(fired, key=lambda one: one[1])
+    for sample in samples:
+        if sample.status is QemuStatus.ACTIVE:
+            history, _ = _seen(steps, history, sample)
+        while ahead and ahead[0][1] <= sample.at_ms:
+            history = _with_fired(history, *ahead.pop(0))
+    for number, at_ms in ahead:  # the last samples may be lost
+        history = _with_fired(history, number, at_ms)
+    return history
+
+
+def _with_fired(history: History, number: int, at_ms: int) -> History:
+    return _clocks_anew(replace(history, fired=max(history.fired, number + 1)), at_ms)
 
 
 def _seen(steps: Sequence[Step], history: History, sample: Sample) -> tuple[History, bool]:

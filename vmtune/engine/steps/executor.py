@@ -7,7 +7,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from vmtune.engine.context import NoteStep
-from vmtune.engine.steps.convergence import FiredStep, History, due
+from vmtune.engine.steps.convergence import FiredStep, due, remembered
 from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, VmtuneError
 from vmtune.hypervisor.protocol import Controls
 from vmtune.intent.steering import Act, Relax
@@ -46,6 +46,7 @@ class StepExecutor:
 
     :param past: the records of an earlier process. Where it may have died in the middle of the
         last of them, QEMU is queried for its effect before anything is done again.
+    :param samples: what it has stored of the migration, in order.
     """
 
     def __init__(
@@ -55,14 +56,15 @@ class StepExecutor:
         steps: Sequence[Step],
         past: Sequence[StepRecord] = (),
         note: NoteStep | None = None,
+        samples: Sequence[Sample] = (),
     ) -> None:
         self._controls = controls
         self._vm = vm
         self._steps = steps
         self._note = note
         self.records = list(past)
-        fired = [record.number + 1 for record in past if record.number is not None]
-        self._history = History(fired=max(fired, default=0))
+        fired = [(record.number, record.at_ms) for record in past if record.number is not None]
+        self._history = remembered(steps, fired, samples)
         self._in_doubt = [record for record in past if _in_doubt(record, steps)]
 
     @property

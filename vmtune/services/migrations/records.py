@@ -124,6 +124,11 @@ class DurableNotes:
         shown |= _reaper_progress(controllers.latest_round)
         self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
 
+    async def samples(self) -> Sequence[Sample]:
+        """Those that are in the database; an earlier process may not have stored its last ones."""
+        get = self._records.store.migrations.samples
+        return await retry_until_available(lambda: asyncio.to_thread(get, self._id))
+
     async def flush(self, controllers: Controllers) -> None:
         """Store what is not stored yet; on failure it is kept for the next time."""
         try:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.engine.steps.convergence import FiredStep, History, due
+from vmtune.engine.steps.convergence import FiredStep, History, due, remembered
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import (
     AfterIterations,
@@ -162,8 +162,16 @@ def test_nothing_fires_outside_precopy(status: QemuStatus) -> None:
 def test_after_a_restart_fired_steps_do_not_fire_again() -> None:
     steps = [*one(AfterSeconds(1)), *one(Stalled(4)), Step(AfterSeconds(50), StepAction.POSTCOPY)]
     later = [replace(each, at_ms=each.at_ms + 30_000) for each in ends(1000, 100, 100, 100)]
-    fired = run(steps, later, History(fired=1))
+    fired = run(steps, later, remembered(steps, [(0, 1000)], []))
     assert [(f.number, f.at_ms) for f in fired] == [(1, 36_000)]
+
+
+def test_a_stall_that_began_before_a_restart_counts_from_its_beginning() -> None:
+    steps = one(Stalled(4))
+    samples = ends(1000, 100, 100, 100, 100)
+    (without,) = run(steps, samples)
+    (resumed,) = run(steps, samples[3:], remembered(steps, [], samples[:3]))
+    assert resumed == without
 
 
 STEPS = st.lists(
@@ -216,6 +224,15 @@ def test_steps_fire_once_in_order_and_never_before_their_trigger(
             assert end.at_ms < trigger.seconds * 1000
         if isinstance(trigger, AfterIterations):
             assert end.iteration <= trigger.iterations
+
+
+@given(STEPS, migrations(), st.integers(0, 40))
+def test_a_successor_fires_what_the_process_before_would_have(
+    steps: list[Step], samples: list[Sample], died_after: int
+) -> None:
+    before = run(steps, samples[:died_after])
+    past = remembered(steps, [(one.number, one.at_ms) for one in before], samples[:died_after])
+    assert before + run(steps, samples[died_after:], past) == run(steps, samples)
 
 
 def with_postcopy(at_s: float, count: int, sent_mib: float, remaining_mib: float) -> Sample:
@@ -271,3 +288,11 @@ def test_passes_that_end_between_two_samples_all_count() -> None:
         one(AfterIterations(4)), [with_postcopy(1, 1, 60, 68), with_postcopy(2, 5, 150, 3)]
     )
     assert "4 iterations completed" in fired.reason
+
+
+def test_after_a_restart_the_first_pass_of_qemu_11_is_told_by_its_pages() -> None:
+    seen, steps = [*SEEN_OF_11_1], one(AfterIterations(1))
+    past = remembered(steps, [], seen[:30])
+    assert run(steps, seen[30:-4], past) == []
+    (fired,) = run(steps, seen[30:], past)
+    assert fired.at_ms == 6100

@@ -21,7 +21,7 @@ from vmtune.errors import (
 )
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
-from vmtune.model.migration.record import QemuStatus
+from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import (
     AfterIterations,
     AfterSeconds,
@@ -43,13 +43,19 @@ Told = list[tuple[StepRecord, Sequence[Change]]]
 class Trial:
     """Steps of a migration of a made QEMU."""
 
-    def __init__(self, *steps: Step, past: Sequence[StepRecord] = (), **qemu: object) -> None:
+    def __init__(
+        self,
+        *steps: Step,
+        past: Sequence[StepRecord] = (),
+        samples: Sequence[Sample] = (),
+        **qemu: object,
+    ) -> None:
         values = {"downtime_limit_ms": 300, "max_bandwidth_bytes_per_s": 1 << 20}
         self.qemu = MadeQemu(MadeTime(), migrating=True, values={**values}, **qemu)  # type: ignore[arg-type] # as the dataclass has them
         self.told: Told = []
         self.note_fails: VmtuneError | None = None
         self.controllers = Controllers(
-            self.qemu, VM, steps=steps, past=Past(None, past), note_step=self._note
+            self.qemu, VM, steps=steps, past=Past(None, past, samples), note_step=self._note
         )
 
     async def _note(self, record: StepRecord, before: Sequence[Change]) -> None:
@@ -219,3 +225,11 @@ async def test_only_while_precopy_runs() -> None:
     for status in (QemuStatus.SETUP, QemuStatus.DEVICE, QemuStatus.COMPLETED):
         await t.at(50, 9, status)
     assert (t.records, t.qemu.calls) == ((), [])
+
+
+async def test_iterations_that_an_earlier_process_has_seen_count() -> None:
+    seen = [sample(QemuStatus.ACTIVE, 1000, 1), sample(QemuStatus.ACTIVE, 2000, 2)]
+    t = Trial(HURRY, samples=seen)
+    await t.at(7, iteration=2)
+    (hurried,) = t.records
+    assert "for 5.0 s" in hurried.reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.fakes import OLDEST, VM
 from tests.support.world import World, assemble, world
+from vmtune.engine.steps.convergence import remembered
 from vmtune.errors import (
     Blocked,
     CommandRefused,
@@ -22,7 +23,7 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.model.migration.controller_record import ReaperEnd, StepEffect, StepRecord
-from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.model.migration.record import Migration, MigrationState, Sample
 from vmtune.model.plan.outcome import Status
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
@@ -523,6 +524,27 @@ class TestAnotherService:
         ]
         sets = [a for c, a in it.source.commands if c == "migrate-set-parameters"]
         assert [a["downtime-limit"] for a in sets if "downtime-limit" in a] == [900, 950]
+
+    async def test_what_steps_count_goes_on_from_the_stored_samples(
+        self, it: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        given: list[tuple[int, ...]] = []
+
+        def noted(steps: Any, fired: Any, samples: Sequence[Sample]) -> Any:
+            given.append(tuple(one.at_ms for one in samples))
+            return remembered(steps, fired, samples)
+
+        monkeypatch.setattr("vmtune.engine.steps.executor.remembered", noted)
+        last = {"when": {"after_s": 3600}, "then": {"set": {"downtime_limit_ms": 950}}}
+        await it.profiles.create("p", {}, steps=[last])
+        record = await begin(it)
+        await it.until(lambda: it.store.migrations.sample_count(record.id) > 0)
+        async with self.reborn(it) as next_one:
+            stored = it.store.migrations.samples(record.id)
+            await next_one.until(lambda: len(given) > 1)
+            await finish(next_one, record)
+        assert given[0] == ()
+        assert given[1] == tuple(one.at_ms for one in stored)
 
     async def test_a_step_that_was_under_way_is_looked_up(self, it: World) -> None:
         await it.profiles.create("p", {"postcopy": True}, steps=[step(do="postcopy")])
