@@ -114,7 +114,7 @@ async def _look_at_refused(
     """The end of a migration that its starter calls failed. libvirt does so where it loses its
     connection to the other libvirt, and in post-copy QEMU goes on without."""
     end = await ask_both(record, stopped, evidence, source, destination)
-    if end.state is MigrationState.COMPLETED or end.why in (GUEST_LOST, ROLLED_BACK):
+    if end.state is MigrationState.COMPLETED or harms_guest(end.why):
         return end
     if end.state in (MigrationState.FAILED, MigrationState.CANCELLED):
         return End(stopped, said)
@@ -223,6 +223,11 @@ ON_BOTH = (
     "the guest runs on the destination, and the source's QEMU runs it, too, as it was before the "
     "switch to post-copy: end the one on the source at once, their disks are the same"
 )
+
+
+def harms_guest(why: str) -> bool:
+    """Whether a migration that failed for *why* has cost the guest what it did or was."""
+    return why in (GUEST_LOST, ROLLED_BACK)
 
 
 def _why_broken(here: HostView, there: HostView) -> str:

@@ -15,6 +15,7 @@ from uuid import UUID
 import structlog
 from structlog.contextvars import bind_contextvars
 
+from vmtune.engine.end_state import harms_guest
 from vmtune.errors import (
     HostUnreachable,
     NotFound,
@@ -105,6 +106,7 @@ class EvacuationJob:
         """Why it stopped before its end; empty where it did not."""
         vms = await asyncio.to_thread(self._store.evacuations.vms, record.id)
         failures = sum(vm.state is EvacuationVmState.FAILED for vm in vms)
+        harmed = next(filter(None, map(_harm, vms)), "")
         waiting = deque(vm for vm in vms if vm.state is EvacuationVmState.WAITING)
         begun = [vm for vm in vms if vm.state is EvacuationVmState.REQUESTED]
         most = record.max_outgoing or _AHEAD * self._admission.limits.outgoing
@@ -116,7 +118,7 @@ class EvacuationJob:
                 moving[asyncio.create_task(self._mover.move(record, vm))] = vm
             while True:
                 woken.clear()
-                stopped = _too_many(failures, record.stop_after_failures)
+                stopped = harmed or _too_many(failures, record.stop_after_failures)
                 paused = (await self._get(str(record.id))).state is EvacuationState.PAUSED
                 while waiting and not paused and not stopped and len(moving) < most:
                     vm = waiting.popleft()
@@ -138,6 +140,7 @@ class EvacuationJob:
                     del moving[task]
                     vm = task.result()
                     failures += vm.state is EvacuationVmState.FAILED
+                    harmed = harmed or _harm(vm)
                     progress.ended(vm)
                 progress.publish({vm.vm: self._mover.share(record, vm) for vm in moving.values()})
         finally:
@@ -195,6 +198,14 @@ def _too_many(failures: int, most: int | None) -> str:
     if most is None or failures < most:
         return ""
     return f"{failures} migration{'s' if failures > 1 else ''} failed, the stated maximum"
+
+
+def _harm(vm: EvacuationVm) -> str:
+    """Why no other VM may follow; empty where nothing stands against it. What ended one guest's
+    QEMU in post-copy may end the next one's."""
+    if vm.state is EvacuationVmState.FAILED and harms_guest(vm.reason):
+        return f"{vm.name}: {vm.reason}"
+    return ""
 
 
 async def _first_done(moving: Collection[asyncio.Task[EvacuationVm]], woken: asyncio.Event) -> None:

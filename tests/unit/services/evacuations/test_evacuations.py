@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.fleet import Fleet, loads
 from tests.support.world import World, after_death, fleet_world
+from vmtune.engine.end_state import GUEST_LOST, ROLLED_BACK
 from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate
 from vmtune.model.evacuation.evacuation import (
     EvacuationState,
@@ -158,6 +159,22 @@ async def test_it_stops_after_so_many_failures_and_lists_the_rest(tmp_path: Path
         failed = [vm for vm in it.store.evacuations.vms(done.record.id) if vm.migration]
         assert all("no space" in vm.reason for vm in failed)
         assert loads(sim)["a"] == 8
+
+
+@pytest.mark.parametrize("why", [GUEST_LOST, ROLLED_BACK])
+async def test_a_guest_that_is_lost_or_rolled_back_keeps_the_others_where_they_are(
+    tmp_path: Path, why: str
+) -> None:
+    sim = fleet(4)
+    sim.fails = dict.fromkeys(sim.hosts["a"].vms, why)
+    async with fleet_world(tmp_path, sim, Limits(1, 1, 1)) as it:
+        request = EvacuationRequest("a", max_outgoing=1)
+        done = await ended(it, await it.evacuations.start(request))
+        (harmed,) = [vm for vm in it.store.evacuations.vms(done.record.id) if vm.migration]
+        assert done.record.state is EvacuationState.FAILED
+        assert done.record.reason == f"{harmed.name}: {why}"
+        tally = done.tally.states
+        assert tally == {EvacuationVmState.FAILED: 1, EvacuationVmState.NOT_STARTED: 3}
 
 
 async def test_paused_nothing_begins_and_what_runs_ends(tmp_path: Path) -> None:
