@@ -12,6 +12,7 @@ from vmtune.bench.migration.guest_passes import Span
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, SUCCESS
 from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord, RunState
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import Sample
 from vmtune.model.tunables.tunable import Value
 
@@ -33,6 +34,7 @@ def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> d
         **dict(_success(ScenarioKind.MIGRATION, state)),
         **dict(_time(record, state, migration)),
         **guest_metrics(record, migration),
+        **dict(_postcopy(record.postcopy)),
         **dict(_cpu(record.cpu, migration)),
         **dict(_transfer(record, values)),
         **dict(_control(record, values)),
@@ -66,6 +68,19 @@ def _time(record: RunRecord, state: RunState, migration: Span | None) -> MetricV
     yield "downtime_ms", totals.downtime_ms
     if totals.setup_time_ms is not None:
         yield "setup_time_ms", totals.setup_time_ms
+
+
+def _postcopy(figures: PostcopyFigures | None) -> MetricValues:
+    if figures is None:
+        return
+    yield "postcopy_blocked_ms", figures.blocked_ms
+    if figures.vcpu_blocked_ms:
+        yield "postcopy_vcpu_blocked_ms", max(figures.vcpu_blocked_ms)
+    if figures.latency_ns is not None:
+        yield "postcopy_latency_us", figures.latency_ns / 1000
+    most = figures.latency_at_most_us(0.99)
+    if most is not None:
+        yield "postcopy_latency_p99_us", most
 
 
 _KINDS = ("vcpu", "migration", "multifd", "other")

@@ -12,7 +12,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from vmtune.api.schemas.applications import OutcomeView
 from vmtune.api.schemas.common import Model, Page, RawValues, Texts, Values, texts_of
 from vmtune.api.schemas.controlled import ReaperView, StepRecordView
-from vmtune.api.schemas.migrations import SampleView, TotalsView
+from vmtune.api.schemas.migrations import PostcopyView, SampleView, TotalsView
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.boot_record import BootRecord
@@ -178,6 +178,9 @@ class RunHeadView(Model):
     reaper: ReaperView | None
     steps: list[StepRecordView]
     ring_full_exits: int | None
+    postcopy: PostcopyView | None = Field(
+        description="What post-copy cost the guest; null if it was not used or QEMU did not count."
+    )
     block: BlockRecord | None = Field(
         description="Of a block run, without its series; has the full JSON of fio."
     )
@@ -186,7 +189,9 @@ class RunHeadView(Model):
     @classmethod
     def of(cls, head: Head) -> RunHeadView:
         return cls.from_record(
-            head, outcomes=[OutcomeView.of(outcome, BUILT_IN) for outcome in head.outcomes]
+            head,
+            outcomes=[OutcomeView.of(outcome, BUILT_IN) for outcome in head.outcomes],
+            postcopy=PostcopyView.of(head.postcopy),
         )
 
 

@@ -12,6 +12,7 @@ from vmtune.bench.model.metrics.table import MIGRATION_METRICS
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, RunRecord, RunState, Silence
 from vmtune.bench.reduce import reduce
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport, ReaperRound
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import QemuStatus, Sample, Totals
 
 MIB = 1 << 20
@@ -225,6 +226,23 @@ def test_ring_and_reaper() -> None:
     assert not {"reaper_rounds", "ring_full_exits"} & reduce(CALM, COMPLETED, {}).keys()
 
 
+def test_what_post_copy_cost_the_guest_is_compared() -> None:
+    """Of 100 pages two took 512 to 1,024 us, the others 64 to 128 us."""
+    counts = (0, 0, 0, 0, 0, 0, 98, 0, 0, 2)
+    figures = PostcopyFigures(12, (30, 20), 90_500, counts)
+    found = reduce(replace(CALM, postcopy=figures), COMPLETED, {})
+    own = {name: value for name, value in found.items() if name.startswith("postcopy_")}
+    assert own == {
+        "postcopy_blocked_ms": 12,
+        "postcopy_vcpu_blocked_ms": 30,
+        "postcopy_latency_us": 90.5,
+        "postcopy_latency_p99_us": 1024,
+    }
+    before_10_1 = reduce(replace(CALM, postcopy=PostcopyFigures(12, (30,))), COMPLETED, {})
+    assert not {"postcopy_latency_us", "postcopy_latency_p99_us"} & before_10_1.keys()
+    assert not own.keys() & reduce(CALM, COMPLETED, {}).keys()
+
+
 TIMES = st.integers(0, 3000)
 RECORDS = st.builds(
     RunRecord,
@@ -253,6 +271,7 @@ RECORDS = st.builds(
         Totals, TIMES, TIMES, st.none() | TIMES, st.integers(0, 10**9), st.integers(0, 99)
     ),
     ring_full_exits=st.none() | st.integers(0, 9),
+    postcopy=st.none() | st.builds(PostcopyFigures, st.integers(0, 9)),
 )  # fmt: skip
 VALUES = st.fixed_dictionaries(
     {name: st.booleans() for name in ("auto_converge", "dirty_limit", "zero_copy_send")}
@@ -284,6 +303,7 @@ def test_every_metric_of_the_table_is_computed() -> None:
         cpu=tuple(cpu(at, side, at, at, at, at) for at in (900, 1700) for side in HostSide),
         reaper=ReaperReport("predict", 65536, ReaperEnd.MIGRATION_ENDED, rounds),
         ring_full_exits=3,
+        postcopy=PostcopyFigures(3, (5,), 90_000, (0, 4)),
     )
     values = dict.fromkeys(("auto_converge", "dirty_limit", "zero_copy_send"), True)
     assert list(reduce(everything, COMPLETED, values)) == list(MIGRATION_METRICS)

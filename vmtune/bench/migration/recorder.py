@@ -12,6 +12,7 @@ from vmtune.bench.migration.stage import Stage
 from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord
 from vmtune.engine.controllers import Controllers
 from vmtune.model.migration.controller_record import ReaperReport, StepRecord
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import Sample, Totals
 from vmtune.model.plan.outcome import Outcome
 
@@ -34,6 +35,7 @@ class Recorder:
         self.totals: Totals | None = None
         self.outcomes: tuple[Outcome, ...] = ()
         self.ring_full_exits: int | None = None
+        self.postcopy: PostcopyFigures | None = None
         self._cpu: list[CpuSample] = []
         self._readers: dict[HostSide, QemuCpu] = {}
         self._sampling: asyncio.Task[None] | None = None
@@ -115,6 +117,7 @@ class Recorder:
             reaper=self._reaper(controllers, shift),
             steps=_steps(controllers, shift),
             ring_full_exits=self.ring_full_exits,
+            postcopy=self.postcopy,
         )
 
     def _reaper(self, controllers: Controllers | None, shift: int) -> ReaperReport | None:

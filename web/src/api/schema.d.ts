@@ -6885,6 +6885,8 @@ export interface components {
             steps: components["schemas"]["StepRecordView"][];
             /** Ring Full Exits */
             ring_full_exits: number | null;
+            /** @description What post-copy cost the guest; null if it was not used or QEMU did not count. */
+            postcopy: components["schemas"]["PostcopyView"] | null;
             /** @description Of a block run, without its series; has the full JSON of fio. */
             block: components["schemas"]["BlockRecord"] | null;
             /** @description Of a boot run. */

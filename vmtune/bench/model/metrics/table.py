@@ -123,6 +123,36 @@ _GUEST = (
     ),
 )  # fmt: skip
 
+_NOT_COUNTED = "where QEMU did not count it: it does for runs without libvirt that have postcopy on"
+_POSTCOPY = (
+    Metric(
+        "postcopy_blocked_ms", "Stood still in post-copy", Unit.MS, Direction.LOWER, Group.GUEST,
+        "How long all vCPUs waited at once for pages that were still on the source "
+        "(postcopy-blocktime, added up by the destination's QEMU).",
+        "the destination runs the guest", "all of its memory is there", _NOT_COUNTED,
+    ),
+    Metric(
+        "postcopy_vcpu_blocked_ms", "Longest wait of a vCPU in post-copy", Unit.MS,
+        Direction.LOWER, Group.GUEST,
+        "How long the vCPU that waited most waited for pages, in all "
+        "(postcopy-vcpu-blocktime).",
+        "the destination runs the guest", "all of its memory is there", _NOT_COUNTED,
+    ),
+    Metric(
+        "postcopy_latency_us", "Mean wait for a page in post-copy", Unit.US, Direction.LOWER,
+        Group.GUEST,
+        "The mean time from a fault to the page's arrival (postcopy-latency).",
+        missing=_NOT_COUNTED + "; before QEMU 10.1",
+    ),
+    Metric(
+        "postcopy_latency_p99_us", "99 % of waits for a page in post-copy", Unit.US,
+        Direction.LOWER, Group.GUEST,
+        "An upper bound of the time within which 99 % of faults had their page: the end of its "
+        "bucket, a power of two (postcopy-latency-dist).",
+        missing=_NOT_COUNTED + "; before QEMU 10.1",
+    ),
+)  # fmt: skip
+
 _THREADS = {
     "vcpu": ("vCPU threads", "running the guest, and exits to QEMU"),
     "migration": ("migration threads", "finding and sending memory, and in post-copy receiving "
@@ -221,7 +251,15 @@ _CONTROL = (
 
 
 MIGRATION_METRICS: Mapping[str, Metric] = complete(
-    (*_TIME, *_GUEST, *_cpu(HostSide.SOURCE), *_cpu(HostSide.DESTINATION), *_TRANSFER, *_CONTROL)
+    (
+        *_TIME,
+        *_GUEST,
+        *_POSTCOPY,
+        *_cpu(HostSide.SOURCE),
+        *_cpu(HostSide.DESTINATION),
+        *_TRANSFER,
+        *_CONTROL,
+    )
 )
 """Those of the migration benchmark."""
 

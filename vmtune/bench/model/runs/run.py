@@ -20,6 +20,7 @@ from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
 from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.scenario.block import BlockRecord
 from vmtune.model.migration.controller_record import ReaperReport, StepRecord
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import Sample, Totals
 from vmtune.model.plan.outcome import Outcome
 from vmtune.model.tunables.tunable import Value
@@ -136,6 +137,7 @@ class RunRecord:
     :param silences: gaps of the heartbeat longer than twice its interval, of all workers
         together, and the longest one that touches the migration however short.
     :param ring_full_exits: None where they were not counted.
+    :param postcopy: what post-copy cost the guest; None where QEMU did not count it.
     """
 
     migration_ms: int | None = None
@@ -151,6 +153,7 @@ class RunRecord:
     reaper: ReaperReport | None = None
     steps: tuple[StepRecord, ...] = ()
     ring_full_exits: int | None = None
+    postcopy: PostcopyFigures | None = None
     block: BlockRecord | None = None
     boot: BootRecord | None = None
 

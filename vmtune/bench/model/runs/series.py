@@ -14,6 +14,7 @@ from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, RunRecord, Silence
 from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, ProcessSample
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import Sample, Totals
 from vmtune.model.plan.outcome import Outcome
 
@@ -61,6 +62,7 @@ class Head:
     reaper: ReaperReport | None = None
     steps: tuple[StepRecord, ...] = ()
     ring_full_exits: int | None = None
+    postcopy: PostcopyFigures | None = None
     block: BlockRecord | None = None
     boot: BootRecord | None = None
 
