@@ -34,6 +34,8 @@ class Coalescer(Generic[_T]):
         task = self._next.get(key)
         if task is None:
             task = asyncio.create_task(self._run_next(key, work))
+            # All its callers may have given up by the time it fails.
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
             self._next[key] = task
         # A caller that is cancelled does not cancel it for the others.
         return await asyncio.shield(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -120,3 +121,24 @@ async def test_what_took_longer_than_answers_may_be_apart_is_not_put_off() -> No
         for _ in range(2):
             await together.run("a", long)
     assert len(long.begun) == 2
+
+
+async def test_a_failure_whose_callers_have_given_up_is_no_unretrieved_exception() -> None:
+    told: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    go = asyncio.Event()
+
+    async def fail() -> None:
+        await go.wait()
+        raise ValueError("no answer")
+
+    coalescer: Coalescer[None] = Coalescer()
+    caller = asyncio.create_task(coalescer.run("a", fail))
+    await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.wait({caller})
+    go.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    gc.collect()
+    assert told == []
