@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from vmtune.hypervisor.libvirt.hardware import read_hardware
+from tests.support.facts import vm
+from vmtune.hypervisor.libvirt.errors import LibvirtRefused
+from vmtune.hypervisor.libvirt.hardware import read_hardware, read_offer
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind
-from vmtune.model.host.hardware import Hardware
+from vmtune.model.host.hardware import Hardware, Offer
 
 CPU = "<cpu mode='custom' match='exact'><model>qemu64</model></cpu>"
 
@@ -134,3 +137,52 @@ def test_a_file_is_known_again_by_another_name(tmp_path: Path) -> None:
     assert missing.free_bytes is not None
     assert here.look_at(str(tmp_path / "no/no")) == DiskAtHost(present=False, folder=False)
     assert DISK_NOT_SEEN.is_same(disk) is None
+
+
+CAPABILITIES = """<domainCapabilities><devices><tpm supported='yes'>
+<enum name='backendModel'><value>passthrough</value><value>emulator</value></enum>
+</tpm></devices></domainCapabilities>"""
+
+
+class Host:
+    """A libvirt that answers as a host with swtpm, without the guest's CPU, with 3 huge pages."""
+
+    def domain_capabilities(self, kind: str, machine: str) -> str:
+        if machine != "pc-i440fx-10.0":
+            raise LibvirtRefused(f"the accel 'kvm' is not supported by machine {machine}", 8)
+        assert kind == "kvm"
+        return CAPABILITIES
+
+    def compare_cpu(self, kind: str, machine: str, cpu_xml: str) -> int:
+        return 0 if "EPYC" in cpu_xml else 1
+
+    def free_pages(self, page_kib: int) -> int:
+        if page_kib != 1 << 20:
+            raise LibvirtRefused("no such page size", 8)
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("machine", "needs", "offered"),
+    [
+        ("pc-i440fx-99.0", Hardware(), Offer(machine=False)),
+        (
+            "pc-i440fx-10.0",
+            Hardware(tpm="external"),
+            Offer(machine=True, tpms=frozenset({"passthrough", "emulator"})),
+        ),
+        (
+            "pc-i440fx-10.0",
+            Hardware(cpu_xml="<cpu><model>EPYC</model></cpu>", hugepage_bytes=1 << 30),
+            Offer(True, False, frozenset({"passthrough", "emulator"}), 3 << 30),
+        ),
+        (
+            "pc-i440fx-10.0",
+            Hardware(cpu_xml="<cpu><model>qemu64</model></cpu>", hugepage_bytes=2 << 20),
+            Offer(True, True, frozenset({"passthrough", "emulator"}), 0),
+        ),
+    ],
+)
+def test_what_a_host_offers_of_it(machine: str, needs: Hardware, offered: Offer) -> None:
+    found: Any = Host()
+    assert read_offer(found, vm(machine=machine, hardware=needs, kvm=True), None) == offered
