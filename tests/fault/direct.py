@@ -85,6 +85,10 @@ class DirectLive(Live):
         qemu = self._qemus[which, vm.name]
         return qemu.pid if qemu.process.poll() is None else None
 
+    def ask(self, which: str, vm: lab.LabVm, command: str, **arguments: object) -> bool:
+        """Have another client of a host's QEMU send a command; whether it was accepted."""
+        return "return" in _answer(self._look(which, vm.name), command, arguments)
+
     def states(self, vm: lab.LabVm) -> dict[str, str]:
         """On which hosts it is, and in which state, as QEMU says."""
         return {
@@ -94,15 +98,22 @@ class DirectLive(Live):
 
 def _status(monitor: Path) -> str:
     """What query-status says; empty where QEMU has ended meanwhile."""
+    answer = _answer(monitor, "query-status", {})
+    return str(answer["return"]["status"]) if "return" in answer else ""
+
+
+def _answer(monitor: Path, command: str, arguments: dict[str, object]) -> dict[str, Any]:
+    """QEMU's answer; empty where it has ended meanwhile."""
+    wanted = {"execute": command, "arguments": arguments, "id": "asked"}
     try:
         with socket.socket(socket.AF_UNIX) as one:
             one.settimeout(_ANSWERS_WITHIN_S)
             one.connect(str(monitor))
-            one.sendall(b'{"execute": "qmp_capabilities"}{"execute": "query-status"}')
+            one.sendall(b'{"execute": "qmp_capabilities"}' + json.dumps(wanted).encode())
             for line in one.makefile():
-                answer = json.loads(line)
-                if "status" in answer.get("return", {}):
-                    return str(answer["return"]["status"])
-    except ConnectionError:
+                answer: dict[str, Any] = json.loads(line)
+                if answer.get("id") == "asked":
+                    return answer
+    except OSError:
         pass
-    return ""
+    return {}

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.fault.checks import Try
+from tests.fault.direct import DirectLive
 from tests.fault.testbed import FaultTestbed, Kind, qemu_pid
 from tests.support.daemons import without_libvirtd
 from tests.support.live import wait_for
 from tests.support.sharing import TAKEN_OVER_WITHIN_S
 from vmtune import lab
+from vmtune.client.connection.errors import Refused
 from vmtune.errors import LabError
 
 _LINK = "veth0"
@@ -37,6 +39,8 @@ class Fault:
     :param stays: how the record may stay without an end.
     :param postcopy: it begins after the switch to post-copy.
     :param slow: it takes minutes, so it is tried by ``make fault`` alone.
+    :param mend: what ends a fault that lasts until the record is settled, or stays.
+    :param within_s: the last moment at which it begins.
     """
 
     name: str
@@ -46,6 +50,8 @@ class Fault:
     stays: frozenset[str] = frozenset()
     postcopy: bool = False
     slow: bool = False
+    mend: Callable[[FaultTestbed], None] | None = None
+    within_s: float = 3.5
 
 
 def _kill_service(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
@@ -106,9 +112,46 @@ def _kill_libvirtd(which: str) -> Inject:
     return inject
 
 
-def _cut_link(at_most_s: float) -> Inject:
+def _stop_then_kill_qemu(which: str) -> Inject:
+    """As a host that hangs, and is fenced."""
+
     def inject(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
-        seconds = chance.uniform(0.5, at_most_s)
+        pid = qemu_pid(testbed.live, which, tried.vm)
+        if pid is None:
+            return "there was none any more"
+        seconds = chance.uniform(1, 8)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.kill(pid, signal.SIGKILL)
+        return f"stopped for {seconds:.1f} s"
+
+    return inject
+
+
+def _lose_link(abort: bool = False) -> Inject:
+    """Until it is mended, when the record is settled or stays."""
+
+    def inject(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+        _set_link(testbed, "down")
+        if not abort:
+            return ""
+        seconds = chance.uniform(0, 5)
+        time.sleep(seconds)
+        with contextlib.suppress(Refused):
+            testbed.live.client.delete(f"/migrations/{tried.migration}")
+        return f"aborted after {seconds:.1f} s"
+
+    return inject
+
+
+def _mend_link(testbed: FaultTestbed) -> None:
+    _set_link(testbed, "up")
+
+
+def _cut_link(at_most_s: float, at_least_s: float = 0.5) -> Inject:
+    def inject(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+        seconds = chance.uniform(at_least_s, at_most_s)
         _set_link(testbed, "down")
         try:
             time.sleep(seconds)
@@ -184,6 +227,31 @@ def _pause_by_another(testbed: FaultTestbed, tried: Try, chance: random.Random) 
         with contextlib.suppress(LabError):
             lab.virsh(testbed.live.host(host).uri, "resume", tried.vm.name)
     return f"for {seconds:.1f} s"
+
+
+def _ask(command: str) -> Inject:
+    """As another client of the source's QEMU does."""
+
+    def inject(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+        taken = _direct(testbed).ask("a", tried.vm, command)
+        return "" if taken else "QEMU refused it"
+
+    return inject
+
+
+def _pause_and_continue(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+    if not _direct(testbed).ask("a", tried.vm, "stop"):
+        return "it had left"
+    seconds = chance.uniform(0.2, 4)
+    time.sleep(seconds)
+    for host in ("a", "b"):
+        _direct(testbed).ask(host, tried.vm, "cont")
+    return f"for {seconds:.1f} s"
+
+
+def _direct(testbed: FaultTestbed) -> DirectLive:
+    assert isinstance(testbed.live, DirectLive)
+    return testbed.live
 
 
 _SOURCE_DIED = frozenset({"failed"})
@@ -268,6 +336,100 @@ FAULTS = {
         _kill_qemu("b"),
         _ARRIVED,
         postcopy=True,
+    ),
+    "stopped-destination": Fault(
+        "destination QEMU stopped, then killed",
+        Kind.SQLITE,
+        _stop_then_kill_qemu("b"),
+        _ARRIVED,
+    ),
+    "postcopy-stopped-destination": Fault(
+        "in post-copy: destination QEMU stopped, then killed",
+        Kind.SQLITE,
+        _stop_then_kill_qemu("b"),
+        _ARRIVED,
+        postcopy=True,
+        within_s=5,
+    ),
+    "lost-link": Fault("link down for good", Kind.SQLITE, _lose_link(), slow=True, mend=_mend_link),
+    "postcopy-lost-link": Fault(
+        "in post-copy: link down for good",
+        Kind.SQLITE,
+        _lose_link(),
+        stays=_SPLIT,
+        postcopy=True,
+        slow=True,
+        mend=_mend_link,
+    ),
+    "postcopy-switch-link": Fault(
+        "within 0.1 s of the switch: link down for 35 to 60 s",
+        Kind.SQLITE,
+        _cut_link(60, 35),
+        _SOURCE_DIED,
+        postcopy=True,
+        slow=True,
+        within_s=0.1,
+    ),
+    "postcopy-switch-libvirtd": Fault(
+        "within 0.1 s of the switch: kill -9 of the destination's libvirtd",
+        Kind.SQLITE,
+        _kill_libvirtd("b"),
+        _SOURCE_DIED,
+        postcopy=True,
+        slow=True,
+        within_s=0.1,
+    ),
+    "direct-service": Fault("without libvirt: kill -9 of the service", Kind.DIRECT, _kill_service),
+    "direct-source-qemu": Fault(
+        "without libvirt: kill -9 of the source QEMU", Kind.DIRECT, _kill_qemu("a"), _SOURCE_DIED
+    ),
+    "direct-destination-qemu": Fault(
+        "without libvirt: kill -9 of the destination QEMU",
+        Kind.DIRECT,
+        _kill_qemu("b"),
+        _ARRIVED,
+    ),
+    "direct-stopped-destination": Fault(
+        "without libvirt: destination QEMU stopped, then killed",
+        Kind.DIRECT,
+        _stop_then_kill_qemu("b"),
+        _ARRIVED,
+    ),
+    "direct-link": Fault("without libvirt: link down and up", Kind.DIRECT, _cut_link(6)),
+    "direct-lost-link": Fault(
+        "without libvirt: link down for good, then aborted",
+        Kind.DIRECT,
+        _lose_link(abort=True),
+        slow=True,
+        mend=_mend_link,
+    ),
+    "direct-abort": Fault(
+        "without libvirt: aborted by another client", Kind.DIRECT, _ask("migrate_cancel")
+    ),
+    "direct-pause": Fault(
+        "without libvirt: guest paused by another client", Kind.DIRECT, _pause_and_continue
+    ),
+    "direct-postcopy-pause": Fault(
+        "without libvirt: post-copy paused by another client",
+        Kind.DIRECT,
+        _ask("migrate-pause"),
+        postcopy=True,
+    ),
+    "direct-postcopy-switch-link": Fault(
+        "without libvirt, within 0.1 s of the switch: link down for 35 to 60 s",
+        Kind.DIRECT,
+        _cut_link(60, 35),
+        postcopy=True,
+        slow=True,
+        within_s=0.1,
+    ),
+    "direct-postcopy-stopped-destination": Fault(
+        "without libvirt, in post-copy: destination QEMU stopped, then killed",
+        Kind.DIRECT,
+        _stop_then_kill_qemu("b"),
+        _ARRIVED,
+        postcopy=True,
+        within_s=5,
     ),
 }
 """Each by the short name that the command takes."""

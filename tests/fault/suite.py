@@ -37,7 +37,6 @@ WORKLOAD = Workload(region_bytes=64 << 20, idle_ms=60_000)
 """One pass over 64 MiB, then rest: at 24 MiB/s some three seconds, so that every phase is hit."""
 CHECKED = Workload(region_bytes=64 << 20, idle_ms=1000, check=1)
 """In post-copy: the guest looks each second whether all its memory is what it wrote."""
-_LONGEST_MOMENT_S = 3.5
 _SETTLES_WITHIN_S = 120
 _ASKED_WITHIN_S = 30
 
@@ -103,14 +102,18 @@ def _try(testbed: FaultTestbed, name: str, number: int, seed: int) -> Tried:
     with testbed.live.vm(workload=CHECKED if fault.postcopy else WORKLOAD) as vm:
         before = settings_of(testbed, vm)
         tried = Try(number, vm, "", before, dead=fault.dead, stays=fault.stays)
-        moment_s = chance.uniform(0, _LONGEST_MOMENT_S)
+        moment_s = chance.uniform(0, fault.within_s)
         profile = POSTCOPY if fault.postcopy else PROFILE
         tried.migration = testbed.live.migrate(vm, "b", profile=profile)["id"]
         if fault.postcopy:
             wait_for(lambda: _has_switched(testbed, tried.migration), "post-copy")
         time.sleep(moment_s)
         tried.note = fault.inject(testbed, tried, chance)
-        tried.record = _ended(testbed, tried)
+        try:
+            tried.record = _ended(testbed, tried)
+        finally:
+            if fault.mend is not None:
+                fault.mend(testbed)
         state = tried.record["state"]
         if fault.postcopy:
             tried.passes = max((one.number for one in guest_passes(vm)), default=0)
