@@ -19,7 +19,7 @@ from tests.support.daemons import without_libvirtd
 from tests.support.live import wait_for
 from tests.support.sharing import TAKEN_OVER_WITHIN_S
 from vmtune import lab
-from vmtune.client.connection.errors import Refused
+from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.errors import LabError
 
 _LINK = "veth0"
@@ -40,6 +40,7 @@ class Fault:
     :param postcopy: it begins after the switch to post-copy.
     :param slow: it takes minutes, so it is tried by ``make fault`` alone.
     :param mend: what ends a fault that lasts until the record is settled, or stays.
+    :param says: the code of the problem that the record has where it is not settled meanwhile.
     :param within_s: the last moment at which it begins.
     """
 
@@ -51,6 +52,7 @@ class Fault:
     postcopy: bool = False
     slow: bool = False
     mend: Callable[[FaultTestbed], None] | None = None
+    says: str = ""
     within_s: float = 3.5
 
 
@@ -138,7 +140,7 @@ def _lose_link(abort: bool = False) -> Inject:
             return ""
         seconds = chance.uniform(0, 5)
         time.sleep(seconds)
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(ClientError, Refused):
             testbed.live.client.delete(f"/migrations/{tried.migration}")
         return f"aborted after {seconds:.1f} s"
 
@@ -402,6 +404,7 @@ FAULTS = {
         _lose_link(abort=True),
         slow=True,
         mend=_mend_link,
+        says="abort_waits",
     ),
     "direct-abort": Fault(
         "without libvirt: aborted by another client", Kind.DIRECT, _ask("migrate_cancel")

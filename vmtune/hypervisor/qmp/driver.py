@@ -45,12 +45,19 @@ from vmtune.model.host.ring_reset import resets_end_early
 from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.postcopy_figures import PostcopyFigures, read_postcopy_figures
 from vmtune.model.migration.prior import Prior
-from vmtune.model.migration.record import QemuStatus, Snapshot, Totals, read_query_migrate
+from vmtune.model.migration.record import (
+    ABORT_WAITS,
+    QemuStatus,
+    Snapshot,
+    Totals,
+    read_query_migrate,
+)
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
 
 _T = TypeVar("_T")
+_HELD_UP_AFTER_S = 5.0
 _SUFFIXES = (".sock", ".qmp")
 
 
@@ -262,8 +269,9 @@ class QmpDriver:
         """Ask QEMU to cancel.
 
         :raise TooLate: in post-copy, or ended already.
+        :raise OutcomeUnknown: code ``abort_waits``: QEMU takes no command now, and is not asked.
         """
-        status = (await self.migration(vm)).status
+        status = await self._status_now(vm)
         if status.in_postcopy:
             raise TooLate(
                 "the guest runs on the destination already",
@@ -279,6 +287,27 @@ class QmpDriver:
         for migration in self._migrations:
             migration.aborted |= migration.source.qemu is qemu
         await qemu.monitor.execute("migrate_cancel")
+
+    async def _status_now(self, vm: UUID) -> QemuStatus:
+        """The migration's status, from a QEMU that answers within a few seconds.
+
+        A source holds its lock while it sends the last part, with the guest stopped
+        (``migration_completion`` in QEMU's migration/migration.c). Where the link is down, that
+        lasts until TCP gives up. Nothing may end it: QMP's ``yank`` would, but had the guest run
+        on both hosts in a trial with QEMU 10.0.2 and multifd.
+        """
+        try:
+            async with asyncio.timeout(_HELD_UP_AFTER_S):
+                return (await self.migration(vm)).status
+        except TimeoutError as error:
+            raise OutcomeUnknown(
+                "the abort has not reached the source's QEMU, which takes no command: if the link "
+                "is down at the switchover, the guest stands still until the link is back or TCP "
+                "gives up, some 15 minutes",
+                field="migration",
+                code=ABORT_WAITS,
+                remedy="restore the link between the hosts; end neither QEMU",
+            ) from error
 
     async def start_postcopy(self, vm: UUID) -> None:
         """Switch to post-copy.

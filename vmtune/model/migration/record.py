@@ -21,6 +21,8 @@ from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome
 from vmtune.model.tunables.tunable import Value
 
+ABORT_WAITS = "abort_waits"
+"""Code of the error, and of the record's problem, where QEMU takes no command to abort."""
 MIGRATION_CANCELLED = "migration_cancelled"
 """Code of the refusal by which a migration ends that somebody has aborted."""
 

@@ -15,6 +15,7 @@ from vmtune.errors import (
     InvalidInput,
     NotFound,
     OperationInProgress,
+    OutcomeUnknown,
     Problem,
     TooLate,
 )
@@ -27,6 +28,7 @@ from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.controls import ACTIONS, why_not
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.migration.record import (
+    ABORT_WAITS,
     AbortState,
     Migration,
     MigrationFields,
@@ -274,6 +276,12 @@ class MigrationService:
             return
         try:
             await driver.abort_migration(record.vm)
+        except OutcomeUnknown as error:
+            waits = [problem for problem in error.problems if problem.code == ABORT_WAITS]
+            if waits and waits[0] not in record.problems:
+                problems = (*record.problems, *waits)
+                await self._records.save(record.id, MigrationFields(problems=problems))
+            raise
         except (NotFound, TooLate) as error:
             # Between the start and QEMU's first status there is nothing to cancel: the request is
             # stored, and the job aborts as soon as possible.

@@ -18,9 +18,10 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.hypervisor.protocol import DriverEvent, EventKind, MigrateOrder
+from vmtune.hypervisor.qmp import driver
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.prior import PriorSettings
-from vmtune.model.migration.record import QemuStatus
+from vmtune.model.migration.record import ABORT_WAITS, QemuStatus
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.tunable import Value
 from vmtune.testing.fake.driver import FakeDriver
@@ -241,6 +242,21 @@ async def test_postcopy_cannot_be_aborted() -> None:
     only(source).answer("migrate-start-postcopy", {})
     with pytest.raises(TooLate, match="runs on the destination"):
         await source.abort_migration(VM)
+    await source.close()
+
+
+async def test_an_abort_that_qemu_does_not_take_says_what_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At the switchover its main loop is held up while the link is down."""
+    monkeypatch.setattr(driver, "_HELD_UP_AFTER_S", 0.05)
+    source, destination = fake_pair(paced=True)
+    await source.start_migration(order(), destination)
+    only(source).faults = [Fault(FaultKind.HANG, "query-migrate")]
+    with pytest.raises(OutcomeUnknown, match="15 minutes") as waits:
+        await source.abort_migration(VM)
+    assert waits.value.problems[0].code == ABORT_WAITS
+    assert "migrate_cancel" not in [command for command, _ in only(source).commands]
     await source.close()
 
 

@@ -16,11 +16,19 @@ from vmtune.errors import (
     InvalidInput,
     NotFound,
     OperationInProgress,
+    OutcomeUnknown,
     TooLate,
     VmtuneError,
 )
 from vmtune.hypervisor.protocol import MigrateOrder, MigrationHandle
-from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus, Trigger
+from vmtune.model.migration.record import (
+    ABORT_WAITS,
+    AbortState,
+    Migration,
+    MigrationState,
+    QemuStatus,
+    Trigger,
+)
 from vmtune.model.migration.steps import AfterIterations, Step, StepAction
 from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
@@ -131,6 +139,21 @@ async def test_a_cancel_that_hangs_is_told(it: World, monkeypatch: pytest.Monkey
     it.source.outgoing.end(QemuStatus.CANCELLED)
     done = await it.ended(record)
     assert [problem.code for problem in done.problems] == ["cancel_hangs"]
+
+
+async def test_the_record_says_what_an_abort_waits_for(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vmtune.hypervisor.qmp.driver._HELD_UP_AFTER_S", 0.05)
+    record = await begin(it)
+    it.source.paced = True
+    it.source.faults.append(Fault(FaultKind.HANG, "query-migrate"))
+    it.source.faults.append(Fault(FaultKind.HANG, "query-migrate"))
+    with pytest.raises(OutcomeUnknown):
+        await it.migrations.abort(record.id)
+    (waits,) = it.store.migrations.get(record.id).problems
+    assert waits.code == ABORT_WAITS
+    assert "restore the link" in waits.remedy
 
 
 async def test_early_completed_without_figures_is_read_again(tmp_path: Path) -> None:
