@@ -137,6 +137,7 @@ async def test_a_failure_whose_callers_have_given_up_is_no_unretrieved_exception
     await asyncio.sleep(0)
     caller.cancel()
     await asyncio.wait({caller})
+    del caller  # it holds the request
     go.set()
     for _ in range(5):
         await asyncio.sleep(0)
