@@ -59,10 +59,12 @@ class End:
     """How it ended.
 
     :param why: for any end but success.
+    :param gone: no host has the guest any more.
     """
 
     state: MigrationState
     why: str = ""
+    gone: bool = False
 
 
 async def find_end(
@@ -116,7 +118,7 @@ async def _look_at_refused(
     end = await ask_both(record, stopped, evidence, source, destination)
     if end.state is MigrationState.COMPLETED or harms_guest(end.why):
         return end
-    if end.state in (MigrationState.FAILED, MigrationState.CANCELLED):
+    if end.state in (MigrationState.FAILED, MigrationState.CANCELLED) and not end.gone:
         return End(stopped, said)
     return replace(end, why=f"{end.why}; it was reported as failed: {said}")
 
@@ -184,7 +186,8 @@ def conclude(here: HostView, there: HostView, stopped: MigrationState) -> End:
             state = MigrationState.CANCELLED if here.status is QemuStatus.CANCELLED else stopped
             return End(state, here.why or "it stopped unobserved; the VM is on the source")
         case Guest.GONE:
-            return End(MigrationState.FAILED, here.why or "the VM runs on neither host")
+            why = f"{GONE} ({here.why})" if here.why else GONE
+            return End(MigrationState.FAILED, why, gone=True)
         case Guest.LOST | Guest.ROLLED_BACK as guest:
             why = GUEST_LOST if guest is Guest.LOST else ROLLED_BACK
             return End(MigrationState.FAILED, why)
@@ -210,6 +213,7 @@ NEVER_BEGAN = (
 )
 NEITHER = "shut down neither host"
 SPLIT = "the guest runs on the destination, and part of its memory is still on the source"
+GONE = "the VM runs on neither host"
 GUEST_LOST = (
     "guest lost: it ran on the destination in post-copy, and its QEMU there is gone; what the "
     "source has is no whole guest and must not be resumed"

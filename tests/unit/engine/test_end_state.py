@@ -17,6 +17,7 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import VmState, VmSummary
 from vmtune.model.migration.record import (
     MIGRATION_CANCELLED,
+    AbortState,
     MigrationState,
     QemuStatus,
     Snapshot,
@@ -302,3 +303,15 @@ async def test_what_cancelled_means(evidence: Evidence, state: MigrationState, w
     end = await find_end(record, evidence, *asked)
     assert end.state is state
     assert why in end.why
+
+
+@pytest.mark.parametrize("abort", [AbortState.NONE, AbortState.REQUESTED])
+async def test_a_guest_that_is_on_no_host_is_told_whatever_its_starter_says(
+    abort: AbortState,
+) -> None:
+    """Its libvirt is killed at the switch to post-copy, and ends it when it is started again."""
+    record = make_migration(abort=abort, state=MigrationState.ACTIVE)
+    asked = cast(Driver, Host(LEFT)), cast(Driver, Host(LEFT))
+    end = await find_end(record, Evidence(handle=Refused()), *asked)
+    assert end.state is MigrationState.FAILED
+    assert end.why.startswith("the VM runs on neither host; it was reported as failed: ")
