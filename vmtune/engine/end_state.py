@@ -267,6 +267,8 @@ async def _ask(driver: Driver | None, vm: UUID) -> HostView:
     except VmtuneError as error:
         return HostView(silent=error.message)
     found = next((v for v in vms if v.uuid == vm), None)
+    if found is not None and found.state is VmState.OTHER:
+        return await _ask_other(driver, vm)
     if found is None or found.state not in (VmState.RUNNING, VmState.PAUSED):
         return HostView(found.state if found is not None else None)
     try:
@@ -283,3 +285,15 @@ async def _ask(driver: Driver | None, vm: UUID) -> HostView:
     return HostView(
         found.state, "", snapshot.status, snapshot.error, leaving, reason=found.postcopy
     )
+
+
+async def _ask_other(driver: Driver, vm: UUID) -> HostView:
+    """A VM whose state is none that a migration leaves it in, or whose QEMU takes no command: one
+    that is held up at the switchover still has the guest, and is not gone."""
+    try:
+        await driver.migration(vm)
+    except NotFound:
+        return HostView()
+    except VmtuneError as error:
+        return HostView(silent=error.message)
+    return HostView(VmState.OTHER)

@@ -12,7 +12,7 @@ from tests.support.fakes import VM
 from tests.support.migrations import make_migration
 from vmtune.engine import end_state
 from vmtune.engine.end_state import Evidence, HostView, ask_both, conclude, find_end
-from vmtune.errors import CommandRefused, NotFound
+from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import VmState, VmSummary
 from vmtune.model.migration.record import (
@@ -197,6 +197,22 @@ def test_the_end_follows_from_what_both_hosts_say(
 ) -> None:
     """*stopped* is what a VM that stays on its source comes to: here, an abort was requested."""
     assert conclude(here, there, MigrationState.CANCELLED).state is state
+
+
+class HeldUp(Host):
+    """Its QEMU takes no command: it sends the last part over a link that is down."""
+
+    def __init__(self) -> None:
+        super().__init__((VmState.OTHER, QemuStatus.NONE))
+
+    async def migration(self, vm: UUID) -> Snapshot:
+        raise OutcomeUnknown("QEMU did not answer query-migrate within 30 s")
+
+
+async def test_a_source_that_takes_no_command_still_has_the_guest() -> None:
+    end = await concluded(HeldUp(), Host(ARRIVING))
+    assert end.state is MigrationState.UNKNOWN
+    assert "QEMU did not answer" in end.why
 
 
 class Refused:

@@ -139,7 +139,7 @@ class QmpDriver:
 
     async def list_vms(self) -> Sequence[VmSummary]:
         """The QEMUs that answer. One whose monitor is taken is listed by its command line,
-        in the state ``other``, where it can be seen.
+        in the state ``other``, where it can be seen; so is one that takes no command just now.
 
         :raise VmtuneError: none could be asked, for the first one's reason.
         """
@@ -164,7 +164,8 @@ class QmpDriver:
             try:
                 state = await self._state(qemu)
             except (OutcomeUnknown, HostUnreachable):
-                return None  # it has just ended
+                if self._connected(qemu.uuid) is None:
+                    return None  # it has just ended
         return VmSummary(qemu.uuid, qemu.name, state)
 
     async def vm_facts(self, vm: UUID) -> VmFacts:
