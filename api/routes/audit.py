@@ -53,7 +53,7 @@ class Form(StrEnum):
 _TYPES = {Form.JSONL: "application/x-ndjson", Form.CSV: "text/csv"}
 _COLUMNS = (
     "number", "at", "kind", "id", "name", "origin", "action", "subject", "outcome", "status",
-    "reason", "request", "codes", "changes", "hash",
+    "reason", "request", "codes", "changes", "vm", "vm_name", "hash",
 )  # fmt: skip
 
 
@@ -63,7 +63,9 @@ async def list_audit(
 ) -> EntryPage:
     """Entries, newest first."""
     page = await on.access.audit.list(wanted, after, limit)
-    return EntryPage(items=[EntryView.of(e) for e in page.items], next=page.next)
+    vms = await on.overview.vms_of(page.items)
+    items = [EntryView.of(entry, vms.get(entry.number)) for entry in page.items]
+    return EntryPage(items=items, next=page.next)
 
 
 @router.get(
@@ -91,7 +93,9 @@ async def check_audit(on: Services) -> IntegrityView:
 
 async def _as_json(on: Container, wanted: AuditFilter) -> AsyncIterator[str]:
     async for batch in on.access.audit.all(wanted):
-        yield "".join(EntryView.of(entry).model_dump_json() + "\n" for entry in batch)
+        vms = await on.overview.vms_of(batch)
+        views = (EntryView.of(entry, vms.get(entry.number)) for entry in batch)
+        yield "".join(view.model_dump_json() + "\n" for view in views)
 
 
 async def _as_csv(on: Container, wanted: AuditFilter) -> AsyncIterator[str]:
@@ -99,8 +103,9 @@ async def _as_csv(on: Container, wanted: AuditFilter) -> AsyncIterator[str]:
     async for batch in on.access.audit.all(wanted):
         text = io.StringIO()
         writer = csv.writer(text)
+        vms = await on.overview.vms_of(batch)
         for entry in batch:
-            shown = EntryView.of(entry).model_dump(mode="json")
+            shown = EntryView.of(entry, vms.get(entry.number)).model_dump(mode="json")
             row = {**shown, **shown["who"]}
             row["codes"] = " ".join(shown["codes"])
             row["changes"] = json.dumps(shown["changes"])

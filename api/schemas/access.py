@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from pydantic import AwareDatetime, Field, StrictStr
 
@@ -192,10 +193,12 @@ class EntryView(Model):
     request: str = Field(description="The request's id, also in the service's log.")
     codes: list[str] = Field(description="Codes of the problems in the response.")
     changes: list[ChangeView]
+    vm: UUID | None = Field(description="The VM that it is about, if any.")
+    vm_name: str | None = Field(description="Its name, as last seen or as it migrated.")
     hash: str = Field(description="Covers this entry and the previous entry's hash.")
 
     @classmethod
-    def of(cls, entry: Entry) -> EntryView:
+    def of(cls, entry: Entry, vm: tuple[UUID, str] | None = None) -> EntryView:
         changes = [
             ChangeView(
                 what=change.what,
@@ -205,7 +208,8 @@ class EntryView(Model):
             )
             for change in entry.changes
         ]
-        return cls.from_record(entry, who=entry.actor, changes=changes)
+        uuid, name = vm or (None, None)
+        return cls.from_record(entry, who=entry.actor, changes=changes, vm=uuid, vm_name=name)
 
 
 class EntryPage(Page[EntryView]):

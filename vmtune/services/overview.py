@@ -4,11 +4,14 @@ what was seen of hosts last. No host is asked."""
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from uuid import UUID
 
 from vmtune.errors import InvalidInput
+from vmtune.model.access.audit import Entry
 from vmtune.model.access.scopes import EVERYTHING, Identity, Reach, Scope
 from vmtune.model.host.contact import Contact
 from vmtune.model.overview import (
@@ -65,6 +68,14 @@ class OverviewService:
 
         return await asyncio.to_thread(read)
 
+    async def vms_of(self, entries: Sequence[Entry]) -> Mapping[int, tuple[UUID, str]]:
+        """The UUID and name of the VM that entries of the audit log are about, by their number."""
+        about = {entry.number: subject for entry in entries if (subject := _about(entry))}
+        if not about:
+            return {}
+        found = await asyncio.to_thread(self._store.fleet.vms_of, set(about.values()))
+        return {number: found[id] for number, (_, id) in about.items() if id in found}
+
     async def find(self, search: str, limit: int, reach: Reach = EVERYTHING) -> list[Found]:
         """VMs, hosts, profiles, migrations, campaigns and runs, up to *limit* of each.
 
@@ -74,3 +85,16 @@ class OverviewService:
         if not text:
             raise InvalidInput("nothing is searched for", field="q", remedy="give a part of a name")
         return await asyncio.to_thread(self._store.fleet.find, text, limit, reach)
+
+
+_ABOUT = re.compile(
+    r"\b(vm|labels|migration|application) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+)
+
+
+def _about(entry: Entry) -> tuple[str, UUID] | None:
+    """What an entry is about, and its id, where that is a VM or has one."""
+    match = _ABOUT.search(entry.subject)
+    if match is None:
+        return None
+    return "vm" if match[1] == "labels" else match[1], UUID(match[2])

@@ -60,3 +60,18 @@ async def test_one_search_finds_all_kinds(api: Api) -> None:
     assert (await api.get(f"/search?q={id}"))["items"][0]["kind"] == "migration"
     assert (await api.get(f"/search?q={uuid4()}"))["items"] == []
     assert await api.refused("GET", "/search?q=%20", status=422) == [("q", "invalid_input")]
+
+
+async def test_the_audit_log_names_the_vm(api: Api) -> None:
+    await api.get("/vms")
+    name = (await api.get(f"/vms/{VM}"))["name"]
+    await api.ask("PUT", f"/vms/{VM}/labels", {"labels": {"tier": "db"}})
+    await api.profile(downtime_limit_ms=400)
+    await api.post(f"/vms/{VM}/applications", {"profile": "p"})
+    await api.ended((await api.post("/migrations", {"vm": str(VM), "destination": "b"}, 202))["id"])
+    entries = (await api.get("/audit"))["items"]
+    named = {each["subject"].split()[0]: each["vm_name"] for each in entries}
+    assert {named["labels"], named["application"], named["migration"]} == {name}
+    assert named["profile"] is None
+    exported = await api.send("GET", "/audit/export?form=csv")
+    assert f",{VM},{name}," in exported.text

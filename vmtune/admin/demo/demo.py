@@ -250,8 +250,10 @@ def _alone() -> Iterator[None]:
             raise SetupError(
                 "another demo runs on this machine", code="demo_runs", remedy="wait until it ends"
             ) from None
-        yield
-        _LOCK.unlink(missing_ok=True)
+        try:
+            yield
+        finally:  # however it ends: by Ctrl-C, too
+            _LOCK.unlink(missing_ok=True)
     finally:
         os.close(handle)
 

@@ -120,6 +120,28 @@ class FleetRepository:
                     found[id] = row.actor_name  # the oldest entry is the one that began it
         return found
 
+    def vms_of(self, subjects: Collection[tuple[str, UUID]]) -> Mapping[UUID, tuple[UUID, str]]:
+        """The UUID and name of the VM that each is or is about, by its id, as far as is known.
+
+        :param subjects: what they are, in the words of the audit log, and their ids.
+        """
+        by = {
+            "migration": select(MigrationRow.id, MigrationRow.vm, MigrationRow.vm_name),
+            "application": select(ApplicationRow.id, ApplicationRow.vm, VmRow.name).join(
+                VmRow, VmRow.uuid == ApplicationRow.vm
+            ),
+            "vm": select(VmRow.uuid, VmRow.uuid, VmRow.name),
+        }
+        columns = {"migration": MigrationRow.id, "application": ApplicationRow.id, "vm": VmRow.uuid}
+        found: dict[UUID, tuple[UUID, str]] = {}
+        with self._database.read() as session:
+            for what, query in by.items():
+                ids = {id for kind, id in subjects if kind == what}
+                if ids:
+                    rows = session.execute(query.where(columns[what].in_(ids)))
+                    found |= {id: (vm, name) for id, vm, name in rows}
+        return found
+
     def find(self, search: str, limit: int, reach: Reach = EVERYTHING) -> list[Found]:
         """Whose name has *search* in it, whatever the case, or whose UUID begins with it: up to
         *limit* of each kind. Of migrations and runs the newest are looked at."""

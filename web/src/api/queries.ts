@@ -87,6 +87,12 @@ export const profiles = pages(["profile", "list"], (query) =>
   body(client.GET("/api/v1/profiles", { params: { query } })),
 );
 
+/** Profiles whose name or description has *contains* in it. */
+export const profilesFound = (contains: string) =>
+  pages(["profile", "list", contains], (query) =>
+    body(client.GET("/api/v1/profiles", { params: { query: { contains, ...query } } })),
+  );
+
 export const profile = (name: string) =>
   queryOptions({
     queryKey: ["profile", "one", name],

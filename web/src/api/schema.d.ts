@@ -3523,6 +3523,16 @@ export interface components {
             /** Changes */
             changes: components["schemas"]["ChangeView"][];
             /**
+             * Vm
+             * @description The VM that it is about, if any.
+             */
+            vm: string | null;
+            /**
+             * Vm Name
+             * @description Its name, as last seen or as it migrated.
+             */
+            vm_name: string | null;
+            /**
              * Hash
              * @description Covers this entry and the previous entry's hash.
              */

@@ -39,15 +39,18 @@ export function useDark(): boolean {
 /**
  * @param label what it shows, in a sentence: all that a screen reader gets of it. The figures
  *   themselves belong into a table beside it.
+ * @param group charts of one group are zoomed, and pointed at, together.
  */
 export function Chart({
   option,
   label,
   height = 320,
+  group,
 }: {
   option: ChartOption;
   label: string;
   height?: number;
+  group?: string;
 }) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<EChartsType | null>(null);
@@ -60,9 +63,13 @@ export function Chart({
   useEffect(() => {
     let gone = false;
     let resized: ResizeObserver | null = null;
-    void import("./echarts").then(({ init }) => {
+    void import("./echarts").then(({ init, connect }) => {
       if (gone || place.current === null) return;
       chart.current = init(place.current, dark ? "dark" : null);
+      if (group !== undefined) {
+        chart.current.group = group;
+        connect(group);
+      }
       draw(chart.current, { backgroundColor: "transparent", ...latest.current }, name.current);
       resized = new ResizeObserver(() => chart.current?.resize());
       resized.observe(place.current);
@@ -73,7 +80,7 @@ export function Chart({
       chart.current?.dispose();
       chart.current = null;
     };
-  }, [dark]);
+  }, [dark, group]);
 
   useEffect(() => {
     if (chart.current !== null) draw(chart.current, option, label);

@@ -2,11 +2,11 @@
 import { Checkbox } from "@patternfly/react-core";
 import { Table, type TableProps, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
-import { type KeyboardEvent, type MouseEvent, type ReactNode, useId } from "react";
-import { useNavigate } from "react-router";
+import { type ReactNode, useId } from "react";
 import { Async } from "./Async";
 import { ColumnChoice, useHiddenColumns } from "./ColumnChoice";
 import { More } from "./More";
+import { useOpenRow } from "./openRow";
 import { useOwnSorting } from "./ownSorting";
 
 export interface ColumnOf<Row> {
@@ -39,9 +39,6 @@ export interface Choosing<Row> {
 const CHECK = "pf-v6-c-table__check"; // its place, where each row is a card
 const MODIFIERS = { short: { modifier: "nowrap" }, breaks: { modifier: "breakWord" } } as const;
 
-/** What in a row has a use of its own, so that a click on it does not open the row. */
-const OWN_USE = "a, button, input, label, select, [role=button], .pf-v6-c-table__check";
-
 /**
  * @param below a screen narrower than this shows each row as a card: the more columns, the wider.
  * @param to the address that a row opens, by a click anywhere in it or by Enter.
@@ -69,7 +66,7 @@ export function ListTable<Row>({
   chosen?: boolean;
 }) {
   const id = useId();
-  const navigate = useNavigate();
+  const opening = useOpenRow();
   const [hidden, hide] = useHiddenColumns(chosen);
   const shown = columns.filter(({ title }, place) => place === 0 || !hidden.has(title));
   const own = useOwnSorting(columns, rows);
@@ -79,12 +76,6 @@ export function ListTable<Row>({
     sorting ? sort : value && title.toLowerCase().replaceAll(" ", "_");
   const sorted = shown.findIndex((each) => word(each) && word(each) === by.replace("-", ""));
   const direction = by.startsWith("-") ? "desc" : "asc";
-  const open = (address: string, event: MouseEvent | KeyboardEvent) => {
-    if ((event.target as Element).closest(OWN_USE)) return;
-    if (globalThis.getSelection?.()?.toString()) return; // somebody copies from it
-    if (event.ctrlKey || event.metaKey) globalThis.open(address, "_blank", "noopener");
-    else navigate(address);
-  };
   return (
     <>
       {chosen && (
@@ -131,17 +122,8 @@ export function ListTable<Row>({
         </Thead>
         <Tbody>
           {own.rows.map((row, rowIndex) => {
-            const address = to?.(row) ?? null;
             return (
-              <Tr
-                key={name(row)}
-                {...(address === null
-                  ? {}
-                  : {
-                      isClickable: true,
-                      onRowClick: (event) => event && open(address, event),
-                    })}
-              >
+              <Tr key={name(row)} {...opening(to?.(row) ?? null)}>
                 {choosing && (
                   <Td className={CHECK}>
                     <Checkbox

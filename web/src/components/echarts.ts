@@ -8,7 +8,7 @@ import {
   MarkLineComponent,
   TooltipComponent,
 } from "echarts/components";
-import { init, use } from "echarts/core";
+import { connect, init, use } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
 
 use([
@@ -25,4 +25,4 @@ use([
   TooltipComponent,
 ]);
 
-export { init };
+export { connect, init };

@@ -9,12 +9,17 @@ import {
   useSyncExternalStore,
 } from "react";
 import { arrivalsAfter } from "../api/arrivals";
-import { type Connection, type LiveEvent, LiveStream } from "../api/live";
+import { type Connection, type LiveEvent, LiveStream, type Topic } from "../api/live";
 import { OF_ALL } from "../api/overview";
 import { arrivals } from "../api/queries";
 import { TOPICS } from "../api/topics";
 
 const Live = createContext<LiveStream | null>(null);
+/** What else an event outdates: a VM shows what was applied to it, and that it migrates. */
+const ALSO: Partial<Record<Topic, readonly Topic[]>> = {
+  application: ["vm"],
+  migration: ["vm"],
+};
 const GATHER_MS = 150; // a burst of events asks the service once
 const OF_ALL_MS = 1_000; // in a fleet something changes all the time
 
@@ -38,6 +43,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       if (event.id === null) return; // progress outdates nothing
       queries.setQueryData(arrivals.queryKey, (known = []) => arrivalsAfter(known, event));
       outdated.add(event.topic);
+      for (const topic of ALSO[event.topic] ?? []) outdated.add(topic);
       timer ??= setTimeout(refresh, GATHER_MS);
       slowly ??= setTimeout(refreshOfAll, OF_ALL_MS);
     });

@@ -108,6 +108,12 @@ function EntryRows({ entry, index }: { entry: Entry; index: number }) {
         </Td>
         <Td dataLabel="About" modifier="breakWord">
           <About subject={entry.subject} />
+          {entry.vm_name && (
+            <>
+              {" "}
+              (<Link to={`/vms/${entry.vm}`}>{entry.vm_name}</Link>)
+            </>
+          )}
         </Td>
         <Td dataLabel="Outcome">
           <div>

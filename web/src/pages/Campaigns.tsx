@@ -83,6 +83,8 @@ export default function Campaigns() {
               rows={rows}
               name={(each) => each.id}
               below="grid-lg"
+              to={(each) => `/bench/campaigns/${each.id}`}
+              chosen
             />
           )}
         </PagedList>

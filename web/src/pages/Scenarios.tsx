@@ -12,6 +12,7 @@ import { Link, useSearchParams } from "react-router";
 import { scenarios } from "../api/bench";
 import { Async, Empty } from "../components/Async";
 import { about } from "../components/measure";
+import { useOpenRow } from "../components/openRow";
 import { BenchHead } from "./bench/BenchHead";
 import { Measured } from "./bench/Measured";
 import { Section } from "./bench/Section";
@@ -19,6 +20,7 @@ import { changed } from "./bench/search";
 
 export default function Scenarios() {
   const [search, setSearch] = useSearchParams();
+  const opening = useOpenRow();
   const quick = search.get("quick") === "true";
   const wanted = search.get("name") ?? "";
   const list = useQuery(scenarios({ quick, testbed: "direct", qemu: "" }));
@@ -75,7 +77,7 @@ export default function Scenarios() {
                   </Thead>
                   <Tbody>
                     {found.map((each) => (
-                      <Tr key={each.name}>
+                      <Tr key={each.name} {...opening(`/bench/scenarios/${each.name}`)}>
                         <Td dataLabel="Name">
                           <Link to={`/bench/scenarios/${each.name}`}>{each.name}</Link>
                         </Td>

@@ -92,9 +92,10 @@ def _entry(row: Document) -> Iterator[str]:
     who = row["who"]
     name = " ".join(filter(None, (who["kind"], who["name"] or who["id"])))
     outcome = paint(row["outcome"], _COLORS.get(row["outcome"], ""))
+    vm = f" ({row['vm_name']})" if row.get("vm_name") else ""
     yield (
         f"{moment(row['at'])}  #{row['number']:<6} {outcome:<8} {row['action'] or 'service'}  "
-        f"{row['subject']}"
+        f"{row['subject']}{vm}"
     ).rstrip()
     from_where = f", {row['origin']}" if row["origin"] else ""
     yield f"    by {name}{from_where}"

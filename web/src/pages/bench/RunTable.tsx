@@ -4,6 +4,7 @@ import type { Schemas } from "../../api/client";
 import { RunLabel } from "../../components/BenchLabels";
 import { Moment } from "../../components/Moment";
 import { measure } from "../../components/measure";
+import { useOpenRow } from "../../components/openRow";
 import { Wide } from "./Wide";
 
 const FEW = 2;
@@ -16,6 +17,7 @@ export function RunTable({
   runs: readonly Schemas["RunView"][];
   metrics: readonly Schemas["MetricView"][];
 }) {
+  const opening = useOpenRow();
   const kinds = new Set(runs.map((each) => each.kind));
   const headline = metrics.filter((each) => each.headline && kinds.has(each.kind));
   const mixed = kinds.size > 1;
@@ -39,7 +41,7 @@ export function RunTable({
         </Thead>
         <Tbody>
           {runs.map((each) => (
-            <Tr key={each.id}>
+            <Tr key={each.id} {...opening(`/bench/runs/${each.id}`)}>
               <Td dataLabel="When" modifier="nowrap">
                 <Link to={`/bench/runs/${each.id}`}>
                   <Moment at={each.created_at} />

@@ -3,6 +3,7 @@ import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { bytes } from "../../components/format";
+import { useOpenRow } from "../../components/openRow";
 import { Labelled, type Look } from "../../components/StateLabel";
 
 type EvacuationVm = Schemas["EvacuationVmView"];
@@ -51,6 +52,7 @@ export function EvacuationVms({
   shares?: Readonly<Record<string, number>>;
   override?: (vm: string, code: string, on: boolean) => void;
 }) {
+  const opening = useOpenRow();
   return (
     <Table aria-label="VMs" variant="compact">
       <Thead>
@@ -64,7 +66,7 @@ export function EvacuationVms({
       </Thead>
       <Tbody>
         {vms.map((vm) => (
-          <Tr key={vm.vm}>
+          <Tr key={vm.vm} {...opening(vm.migration ? `/migrations/${vm.migration}` : null)}>
             <Td dataLabel="VM">
               <Link to={`/vms/${vm.vm}`}>{vm.name}</Link>
             </Td>

@@ -2,12 +2,12 @@ import { Alert, Card, CardBody, CardTitle } from "@patternfly/react-core";
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Schemas } from "../../api/client";
-import { rounds } from "../../api/queries";
+import { rounds, samples } from "../../api/queries";
 import { Async } from "../../components/Async";
 import { Chart } from "../../components/Chart";
 import { type Fact, FactList } from "../../components/Facts";
 import { count, duration, percent } from "../../components/format";
-import { reaping } from "./series";
+import { reaping, spanOf } from "./series";
 
 /** What the dirty-ring reaper did beside this migration. */
 export function Reaper({
@@ -20,7 +20,8 @@ export function Reaper({
   running: boolean;
 }) {
   const found = useQuery({ ...rounds(id), refetchInterval: running ? 1000 : false });
-  return <ReaperCard reaper={reaper} rounds={found} />;
+  const sampled = useQuery({ ...samples(id), enabled: false }).data; // what Samples fetches
+  return <ReaperCard reaper={reaper} rounds={found} beside={{ id, samples: sampled ?? [] }} />;
 }
 
 type Rounds = Pick<
@@ -32,11 +33,18 @@ type Rounds = Pick<
 export function ReaperCard({
   reaper,
   rounds: found,
+  beside,
 }: {
   reaper: Schemas["ReaperView"];
   rounds: Rounds;
+  /** The migration whose charts share their time with this one. */
+  beside?: { id: string; samples: readonly { at_ms: number }[] };
 }) {
-  const option = useMemo(() => reaping(found.data ?? []), [found.data]);
+  const sampled = beside?.samples;
+  const option = useMemo(() => {
+    const all = found.data ?? [];
+    return reaping(all, sampled && spanOf(sampled, all));
+  }, [found.data, sampled]);
   const facts: Fact[] = [
     ["Policy", reaper.policy],
     ["Ring", `${count(reaper.ring_entries)} entries`],
@@ -65,6 +73,7 @@ export function ReaperCard({
                 option={option}
                 label="Interval of the reaper and highest ring fill"
                 height={240}
+                {...(beside ? { group: beside.id } : {})}
               />
             )
           }

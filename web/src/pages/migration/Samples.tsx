@@ -7,7 +7,7 @@ import { Async, Empty } from "../../components/Async";
 import { Chart, prepareCharts } from "../../components/Chart";
 import { bytes, count, counted } from "../../components/format";
 import { useToasts } from "../../components/toasts";
-import { rates, remaining } from "./series";
+import { rates, remaining, spanOf } from "./series";
 
 /** The whole series, drawn with what was done meanwhile, and to download. */
 export function Samples({ record }: { record: Schemas["MigrationView"] }) {
@@ -17,8 +17,14 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
   const toasts = useToasts();
   const samples = found.data;
   useEffect(prepareCharts, []);
-  const rateChart = useMemo(() => rates(samples ?? [], steps), [samples, steps]);
-  const remainingChart = useMemo(() => remaining(samples ?? [], bytes, steps), [samples, steps]);
+  // What Reaper fetches, where it runs: all charts of the page share their time.
+  const reaped = useQuery({ ...rounds(id), enabled: false }).data;
+  const span = useMemo(() => spanOf(samples ?? [], reaped), [samples, reaped]);
+  const rateChart = useMemo(() => rates(samples ?? [], steps, span), [samples, steps, span]);
+  const remainingChart = useMemo(
+    () => remaining(samples ?? [], bytes, steps, span),
+    [samples, steps, span],
+  );
   const everything = async () => {
     try {
       const reaped = record.reaper ? await queries.fetchQuery(rounds(id)) : [];
@@ -67,11 +73,12 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
                   {steps.length > 0 && ", dashed lines mark convergence steps"}.
                   {record.samples_kept === "thinned" && ` ${thinned(record.samples_thinned_s)}`}
                 </p>
-                <Chart option={rateChart} label="Throughput and dirty rate over time" />
+                <Chart option={rateChart} label="Throughput and dirty rate over time" group={id} />
                 <Chart
                   option={remainingChart}
                   label="Remaining memory and throttle over time"
                   height={260}
+                  group={id}
                 />
               </>
             )

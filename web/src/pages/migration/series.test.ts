@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Schemas } from "../../api/client";
-import { boundaries, byteAxis, marks } from "./series";
+import { boundaries, byteAxis, marks, rates, reaping, remaining, spanOf } from "./series";
 
 const sample = (at_ms: number, boundary: boolean) =>
   ({ at_ms, boundary, iteration: at_ms / 100 }) as Schemas["SampleView"];
@@ -35,5 +35,19 @@ test("bytes are marked at round numbers of binary units, few of them", () => {
     expect(max / interval).toBeGreaterThanOrEqual(1);
     expect(max / interval).toBeLessThanOrEqual(6);
     expect(Number.isInteger(Math.log2(interval))).toBe(true);
+  }
+});
+
+test("the charts of a page share a span that holds all that happened", () => {
+  const samples = [{ at_ms: 10 }, { at_ms: 9_300 }];
+  expect(spanOf(samples)).toEqual({ from: 0, to: 9_300 });
+  expect(spanOf(samples, [{ at_ms: -1_200 }, { at_ms: 9_900 }])).toEqual({
+    from: -1_200,
+    to: 9_900,
+  });
+  expect(spanOf([])).toEqual({ from: 0, to: 1 });
+  const axis = { from: -1_200, to: 9_900 };
+  for (const option of [rates([], [], axis), remaining([], String, [], axis), reaping([], axis)]) {
+    expect(option.xAxis).toMatchObject({ min: -1_200, max: 9_900 });
   }
 });

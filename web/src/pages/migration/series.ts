@@ -13,11 +13,28 @@ export function boundaries(samples: readonly Sample[]): { at_ms: number; iterati
     .map(({ at_ms, iteration }) => ({ at_ms, iteration }));
 }
 
-const time = {
-  type: "value",
-  axisLabel: { formatter: duration, hideOverlap: true },
-  min: 0,
-} as const;
+/** From when to when the charts of a page reach, in milliseconds since the migration's start. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** All that happened: from the first round of the reaper, if it ran before, to the last sample. */
+export function spanOf(
+  samples: readonly { at_ms: number }[],
+  rounds: readonly { at_ms: number }[] = [],
+): Span {
+  const from = Math.min(0, rounds[0]?.at_ms ?? 0);
+  return { from, to: Math.max(1, samples.at(-1)?.at_ms ?? 0, rounds.at(-1)?.at_ms ?? 0) };
+}
+
+const time = (span: Span | undefined) =>
+  ({
+    type: "value",
+    axisLabel: { formatter: duration, hideOverlap: true },
+    min: span?.from ?? 0,
+    ...(span ? { max: span.to } : {}),
+  }) as const;
 
 const common = {
   animation: false,
@@ -77,12 +94,16 @@ export function marks(samples: readonly Sample[], steps: readonly Step[]) {
 }
 
 /** Dirty rate against throughput: a migration converges while the first is the lower one. */
-export function rates(samples: readonly Sample[], steps: readonly Step[] = []): ChartOption {
+export function rates(
+  samples: readonly Sample[],
+  steps: readonly Step[] = [],
+  span?: Span,
+): ChartOption {
   const dirty = thin(samples, at, (each) => each.dirty_pages_per_s * each.page_size_bytes);
   const sent = thin(samples, at, (each) => each.throughput_bytes_per_s);
   return {
     ...common,
-    xAxis: time,
+    xAxis: time(span),
     yAxis: {
       ...byteAxis(Math.max(highest(sent), highest(dirty))),
       axisLabel: { formatter: rate },
@@ -100,13 +121,14 @@ export function remaining(
   samples: readonly Sample[],
   render: (value: number) => string,
   steps: readonly Step[] = [],
+  span?: Span,
 ): ChartOption {
   const left = thin(samples, at, (each) => each.remaining_bytes);
   const throttle = thin(samples, at, (each) => each.throttle_percent);
   return {
     ...common,
     grid: { ...common.grid, right: 64 },
-    xAxis: time,
+    xAxis: time(span),
     yAxis: [
       { ...byteAxis(highest(left)), axisLabel: { formatter: render } },
       { type: "value", min: 0, max: 100, axisLabel: { formatter: "{value} %" } },
@@ -128,13 +150,13 @@ export function remaining(
 }
 
 /** How long the reaper waited, and how full it found the fullest ring. */
-export function reaping(rounds: readonly Schemas["RoundView"][]): ChartOption {
+export function reaping(rounds: readonly Schemas["RoundView"][], span?: Span): ChartOption {
   const intervals = thin(rounds, at, (each) => each.interval_ms);
   const fills = thin(rounds, at, (each) => Math.max(0, ...each.fills) * 100);
   return {
     ...common,
     grid: { ...common.grid, right: 64 },
-    xAxis: { ...time, min: "dataMin" },
+    xAxis: span ? time(span) : { ...time(span), min: "dataMin" },
     yAxis: [
       { type: "value", min: 0, axisLabel: { formatter: duration } },
       { type: "value", min: 0, axisLabel: { formatter: "{value} %" } },
