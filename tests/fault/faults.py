@@ -40,7 +40,7 @@ class Fault:
     :param postcopy: it begins after the switch to post-copy.
     :param slow: it takes minutes, so it is tried by ``make fault`` alone.
     :param mend: what ends a fault that lasts until the record is settled, or stays.
-    :param says: the code of the problem that the record has where it is not settled meanwhile.
+    :param says: codes of problems of which the record has one where it is not settled meanwhile.
     :param within_s: the last moment at which it begins.
     """
 
@@ -52,7 +52,7 @@ class Fault:
     postcopy: bool = False
     slow: bool = False
     mend: Callable[[FaultTestbed], None] | None = None
-    says: str = ""
+    says: frozenset[str] = frozenset()
     within_s: float = 3.5
 
 
@@ -402,7 +402,7 @@ FAULTS = {
         _lose_link(abort=True),
         slow=True,
         mend=_mend_link,
-        says="abort_waits",
+        says=frozenset({"abort_waits", "cancel_hangs"}),
     ),
     "direct-abort": Fault(
         "without libvirt: aborted by another client", Kind.DIRECT, _ask("migrate_cancel")
