@@ -362,6 +362,7 @@ FAULTS = {
         postcopy=True,
         slow=True,
         mend=_mend_link,
+        says=frozenset({"postcopy_stalled", "postcopy_paused"}),
     ),
     "postcopy-switch-link": Fault(
         "within 0.1 s of the switch: link down for 35 to 60 s",

@@ -12,6 +12,9 @@ from vmtune.model.migration.record import Migration
 PAUSED = "postcopy_paused"
 RESUMED = "postcopy_resumed"
 NOT_RECOVERED = "postcopy_not_recovered"
+STALLED = "postcopy_stalled"
+_OVER = (NOT_RECOVERED, STALLED)
+"""What needs nothing any more once it goes on."""
 _RUNS_ON = ": the guest runs on"
 
 
@@ -31,6 +34,24 @@ def interrupted(record: Migration, why: str) -> Problem:
     )
 
 
+def stalled(record: Migration, seconds: float) -> Problem:
+    """The problem of a post-copy in which nothing is sent: QEMU notices a connection that is cut
+    only when TCP gives up.
+
+    :param seconds: for how long by now.
+    """
+    there = record.destination or "the destination"
+    return Problem(
+        "vm",
+        STALLED,
+        f"nothing was sent for {seconds:.0f} s in post-copy: the guest on {there} stops where it "
+        f"needs memory that is still on {record.source}; do not shut down either host, nor end "
+        "the VM on one",
+        "restore the path between the hosts; where another one leads there: "
+        f"vmtune migration recover {record.id} --over ADDRESS",
+    )
+
+
 def resumed(problems: Sequence[Problem], at: datetime) -> tuple[Problem, ...]:
     """*problems*, with what was paused told as past: it needs nothing any more."""
     return tuple(
@@ -43,7 +64,7 @@ def resumed(problems: Sequence[Problem], at: datetime) -> tuple[Problem, ...]:
         if problem.code == PAUSED
         else problem
         for problem in problems
-        if problem.code != NOT_RECOVERED
+        if problem.code not in _OVER
     )
 
 

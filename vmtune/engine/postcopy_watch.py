@@ -25,6 +25,9 @@ from vmtune.model.migration.record import (
 log = structlog.get_logger(__name__)
 
 _DESTINATION_ANSWERS_WITHIN_S = 2.0
+STALLED_AFTER_S = 30.0
+"""How long nothing may be sent in post-copy before the record says so. As long does libvirt wait
+for the other libvirt; a link that is back within it needs nobody."""
 
 
 class GuestLost(Exception):
@@ -41,12 +44,15 @@ class PostcopyWatch:
         self._paused = True  # an earlier process may have recorded so
         self._recovery: asyncio.Task[None] | None = None
         self._lost = False
+        self._sent: tuple[int, float] | None = None
+        self._stalled = False
 
     async def on_snapshot(self, snapshot: Snapshot) -> None:
         """Record that post-copy is paused, and that it goes on again.
 
         :raise GuestLost: nobody can recover it.
         """
+        await self._check_stalled(snapshot)
         paused = snapshot.status is QemuStatus.POSTCOPY_PAUSED
         if not paused and not self._paused:
             return
@@ -67,6 +73,29 @@ class PostcopyWatch:
         self._paused = paused or noted
         if goes_on:
             await self.end()
+
+    async def _check_stalled(self, snapshot: Snapshot) -> None:
+        """Record that nothing is sent, and no longer once something is."""
+        if snapshot.status is not QemuStatus.POSTCOPY_ACTIVE or snapshot.sample is None:
+            self._sent = None
+            return
+        sent, now = snapshot.sample.transferred_bytes, self._clock.now()
+        if self._sent is None or self._sent[0] != sent:
+            self._sent = (sent, now)
+            if self._stalled:
+                self._stalled = False
+                await self._note_stall(0)
+        elif now - self._sent[1] >= STALLED_AFTER_S and not self._stalled:
+            self._stalled = True
+            await self._note_stall(now - self._sent[1])
+
+    async def _note_stall(self, seconds: float) -> None:
+        """:param seconds: 0 where it goes on."""
+        record = await self._notes.record()
+        others = [problem for problem in record.problems if problem.code != postcopy.STALLED]
+        problems = (*others, postcopy.stalled(record, seconds)) if seconds else tuple(others)
+        if problems != record.problems:
+            await self._notes.save(MigrationFields(problems=problems))
 
     async def end(self) -> None:
         """Try no more to recover it."""

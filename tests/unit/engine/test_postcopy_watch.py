@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
+from tests.support.control import sample
 from tests.support.migrations import SimulatedClock, make_migration
 from vmtune.engine.notes import Hosts, Notes
-from vmtune.engine.postcopy_watch import PostcopyWatch
+from vmtune.engine.postcopy_watch import STALLED_AFTER_S, PostcopyWatch
 from vmtune.model.migration.record import Migration, MigrationFields, MigrationState, QemuStatus
 from vmtune.model.migration.record import Snapshot as Seen
 
@@ -24,12 +26,14 @@ class Kept:
         return self.migration
 
     async def save(self, fields: MigrationFields) -> Migration:
-        self.states.append(fields["state"])
+        if "state" in fields:
+            self.states.append(fields["state"])
+        self.migration = replace(self.migration, **fields)
         return self.migration
 
 
-def watch_over(kept: Kept) -> PostcopyWatch:
-    return PostcopyWatch(cast("Hosts", None), cast("Notes", kept), SimulatedClock())
+def watch_over(kept: Kept, clock: SimulatedClock | None = None) -> PostcopyWatch:
+    return PostcopyWatch(cast("Hosts", None), cast("Notes", kept), clock or SimulatedClock())
 
 
 async def test_one_in_precopy_costs_one_look_at_the_record() -> None:
@@ -47,3 +51,26 @@ async def test_one_that_an_earlier_process_saw_paused_is_noted_once_it_goes_on()
     for status in (QemuStatus.OTHER, QemuStatus.OTHER, QemuStatus.POSTCOPY_ACTIVE):
         await watch.on_snapshot(Seen(status))
     assert kept.states == [MigrationState.ACTIVE]
+
+
+async def test_one_that_sends_nothing_says_so_until_it_goes_on() -> None:
+    """QEMU notices a cut only when TCP gives up, after minutes."""
+    kept, clock = Kept(), SimulatedClock()
+    watch = watch_over(kept, clock)
+
+    async def see(sent_bytes: int) -> list[str]:
+        seen = replace(sample(QemuStatus.POSTCOPY_ACTIVE), transferred_bytes=sent_bytes)
+        await watch.on_snapshot(Seen(QemuStatus.POSTCOPY_ACTIVE, seen))
+        return [problem.code for problem in kept.migration.problems]
+
+    assert await see(1000) == []
+    await clock.sleep(STALLED_AFTER_S - 1)
+    assert await see(1000) == []
+    await clock.sleep(1)
+    assert await see(1000) == ["postcopy_stalled"]
+    (told,) = kept.migration.problems
+    assert "do not shut down either host" in told.message
+    reads = kept.reads
+    assert await see(1000) == ["postcopy_stalled"]
+    assert kept.reads == reads
+    assert await see(2000) == []
