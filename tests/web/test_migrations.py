@@ -142,7 +142,8 @@ def test_what_others_migrate_is_announced_and_followed(
     vm = theirs
     with page.expect_response("**/api/v1/events*"):
         page.goto("/")
-    settled(page)  # by then the service has seen the VM
+    settled(page)
+    list(it.client.items("/vms"))  # by then the service has seen the VM
     announce(it, vm)
     arriving = page.locator(".pf-v6-c-alert").filter(has_text=f"{vm.name} is arriving from a")
     expect(arriving).to_contain_text("theirs r1")

@@ -136,9 +136,7 @@ def test_the_overview_tells_what_happened_and_the_panel_who_did_it(it: Live, pag
         told = page.get_by_label("Needs attention")
         if record["downtime_exceeded"]:
             expect(told.get_by_role("link", name=vm.name)).to_be_visible()
-        bar = page.get_by_label("Timeline of migrations").get_by_label(
-            re.compile(f"^{vm.name}: a to b, completed")
-        )
+        bar = page.locator(f'.vt-timeline a[title^="{vm.name}: a to b, completed"]')
         expect(bar).to_be_attached()
         page.get_by_role("button", name=re.compile("^Activity")).click()
         expect(panel).to_have_count(0)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
+from vmtune.services.hosts.checks import HostChecks
 
 
 @pytest.fixture
@@ -75,3 +76,12 @@ async def test_the_audit_log_names_the_vm(api: Api) -> None:
     assert named["profile"] is None
     exported = await api.send("GET", "/audit/export?form=csv")
     assert f",{VM},{name}," in exported.text
+
+
+async def test_checks_of_hosts_see_vms_that_nobody_listed(api: Api) -> None:
+    async def seen() -> dict[str, int]:
+        return {each["name"]: each["vms"] for each in (await api.get("/overview"))["hosts"]}
+
+    assert (await seen())["a"] == 0
+    await HostChecks(api.container.hosts, api.container.doctor, 60).check_all()
+    assert (await seen())["a"] == 1

@@ -62,6 +62,7 @@ class HostChecks:
         try:
             async with asyncio.timeout(_WITHIN_S):
                 await self._hosts.facts(host)
+                await self._hosts.list_vms(host)  # the overview has those that were seen
                 if thorough or self._hosts.contacts.of(host).findings is None:
                     found = (await self._doctor.diagnose(host)).needs_action
                     self._hosts.contacts.examined(host, len(found))

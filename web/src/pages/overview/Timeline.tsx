@@ -31,8 +31,8 @@ export function Timeline({ overview }: { overview: Schemas["OverviewView"] }) {
       </CardHeader>
       <CardBody>
         <p>{summary(moves, cut)}</p>
-        {/* The list of migrations has the same for the keyboard. */}
-        <section className="vt-timeline" aria-label="Timeline of migrations">
+        {/* For the eye and the mouse: the list of migrations has the same for everybody. */}
+        <div className="vt-timeline" aria-hidden="true">
           {bars.map((bar) => (
             <Link
               key={bar.move.id}
@@ -40,7 +40,6 @@ export function Timeline({ overview }: { overview: Schemas["OverviewView"] }) {
               tabIndex={-1}
               data-look={bar.look}
               title={said(bar)}
-              aria-label={said(bar)}
               style={{
                 insetInlineStart: `${bar.left}%`,
                 inlineSize: `${bar.width}%`,
@@ -48,7 +47,7 @@ export function Timeline({ overview }: { overview: Schemas["OverviewView"] }) {
               }}
             />
           ))}
-        </section>
+        </div>
         <div className="vt-axis" aria-hidden="true">
           {Array.from({ length: MARKS }, (_, place) => {
             const at = since + ((until - since) * place) / (MARKS - 1);
