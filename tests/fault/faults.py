@@ -246,8 +246,10 @@ def _pause_and_continue(testbed: FaultTestbed, tried: Try, chance: random.Random
         return "it had left"
     seconds = chance.uniform(0.2, 4)
     time.sleep(seconds)
-    for host in ("a", "b"):
-        _direct(testbed).ask(host, tried.vm, "cont")
+    # Where it stands paused: QEMU would start the old copy of one that has left, too.
+    for host, state in testbed.live.states(tried.vm).items():
+        if state == "paused":
+            _direct(testbed).ask(host, tried.vm, "cont")
     return f"for {seconds:.1f} s"
 
 
