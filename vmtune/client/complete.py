@@ -90,6 +90,56 @@ def evacuations(
     )
 
 
+def applications(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Short ids of the newest applications, with what each is."""
+    found = _rows(ctx, "/applications")
+    return _items(
+        ((short(row["id"]), f"{row['profile']} on {row['host']}, {row['state']}") for row in found),
+        incomplete,
+    )
+
+
+def runs_by_id(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Short ids of the newest runs, with what each is."""
+    found = _rows(ctx, "/runs")
+    return _items(
+        ((short(row["id"]), f"{row['scenario']}, {row['state']}") for row in found), incomplete
+    )
+
+
+def campaigns(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Names of the newest campaigns, with their states."""
+    found = _rows(ctx, "/campaigns")
+    return _items(((row["name"], row["state"]) for row in found), incomplete)
+
+
+def schedules(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Names of scheduled campaigns."""
+    return _names(ctx, "/schedules", incomplete)
+
+
+def tokens(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of active tokens."""
+    found = (row for row in _rows(ctx, "/tokens") if row["state"] == "active")
+    return _items(((row["name"], f"token {row['id']}") for row in found), incomplete)
+
+
+def browsers(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Short ids of signed-in browsers, with where they are."""
+    found = _rows(ctx, "/browsers")
+    return _items(((short(row["id"]), f"from {row['address']}") for row in found), incomplete)
+
+
 def references(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

@@ -11,7 +11,7 @@ import click
 
 from vmtune import lab as hosts
 from vmtune.client.connection.http import Document
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import Session, common, pass_session, watchable
 from vmtune.client.views.output import Column, fields, paint, table
 from vmtune.errors import InvalidInput
 from vmtune.lab import LabSettings, LabStatus, VmSettings, define_vm
@@ -106,7 +106,7 @@ def down(session: Session, /, **options: Any) -> None:  # any: click's values of
 
 @lab.command()
 @_lab_options
-@common
+@watchable
 @pass_session
 def status(session: Session, /, **options: Any) -> None:  # any: click's values of the settings
     """Show the state of the lab: down, up or broken."""

@@ -10,7 +10,7 @@ import click
 
 from vmtune import packs
 from vmtune.client.connection.http import Document
-from vmtune.client.session import Session, common, pass_session
+from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views.output import Column, table
 from vmtune.config.settings import Settings
 from vmtune.model.tunables.packs.access import consent_to_qom
@@ -80,7 +80,7 @@ def _split(consents: frozenset[str]) -> dict[str, list[str]]:
 
 
 @pack.command("list")
-@common
+@listing
 @pass_session
 def list_(session: Session) -> None:
     """List the packs that come with vmtune and the packs that this machine's settings load."""
@@ -100,17 +100,17 @@ def list_(session: Session) -> None:
         for name, found in known.items()
     ]
     columns = (
-        Column("PACK"), Column("LOADED"), Column("TUNABLES", right=True),
-        Column("NOT ALLOWED YET", right=True), Column("TITLE", wraps=True),
+        Column("PACK", field="name"), Column("LOADED"), Column("TUNABLES", right=True),
+        Column("NOT ALLOWED YET", right=True, field="not_allowed"), Column("TITLE", wraps=True),
     )  # fmt: skip
-    cells = [
-        (
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return (
             row["name"],
             "yes" if row["loaded"] else "no",
             str(len(row["tunables"])),
             str(sum(map(len, row["not_allowed"].values()))),
             row["title"],
         )
-        for row in rows
-    ]
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no packs"))
+
+    session.show_list({"items": rows, "next": None}, columns, cells, "no packs")

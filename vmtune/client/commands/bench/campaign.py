@@ -14,12 +14,22 @@ from typing import Any
 import click
 
 from vmtune.client.commands.bench.compare import lines as compared
+from vmtune.client.complete import campaigns
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
 from vmtune.client.resolve import CAMPAIGN as CAMPAIGNS
 from vmtune.client.resolve import is_beginning, resolve
-from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, listing, pass_session
+from vmtune.client.session import (
+    CLEAN,
+    ERROR,
+    INTERRUPTED,
+    Session,
+    common,
+    listing,
+    pass_session,
+    watchable,
+)
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields
 from vmtune.client.views.progress import Progression, viewer
@@ -130,7 +140,7 @@ def run(
 
 
 @click.command()
-@click.argument("name", metavar="CAMPAIGN")
+@click.argument("name", metavar="CAMPAIGN", shell_complete=campaigns)
 @common
 @pass_session
 def watch(session: Session, name: str) -> int:
@@ -279,8 +289,8 @@ def list_campaigns(
 
 
 @click.command()
-@click.argument("name", metavar="CAMPAIGN")
-@common
+@click.argument("name", metavar="CAMPAIGN", shell_complete=campaigns)
+@watchable
 @pass_session
 def show(session: Session, name: str) -> None:
     """Show a campaign and its progress.
@@ -319,7 +329,7 @@ def lines(record: Document) -> Iterator[str]:
 
 
 @click.command()
-@click.argument("name", metavar="CAMPAIGN")
+@click.argument("name", metavar="CAMPAIGN", shell_complete=campaigns)
 @common
 @pass_session
 def pause(session: Session, name: str) -> None:
@@ -331,7 +341,7 @@ def pause(session: Session, name: str) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="CAMPAIGN")
+@click.argument("name", metavar="CAMPAIGN", shell_complete=campaigns)
 @common
 @pass_session
 def resume(session: Session, name: str) -> None:
@@ -340,7 +350,7 @@ def resume(session: Session, name: str) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="CAMPAIGN")
+@click.argument("name", metavar="CAMPAIGN", shell_complete=campaigns)
 @common
 @pass_session
 def cancel(session: Session, name: str) -> None:

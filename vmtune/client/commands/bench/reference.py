@@ -60,7 +60,7 @@ def show(session: Session, name: str, only: str | None) -> None:
 
 
 @reference.command()
-@common
+@listing
 @pass_session
 def scenarios(session: Session) -> None:
     """List the campaign files that repeat the published matrices on this machine."""
@@ -68,9 +68,12 @@ def scenarios(session: Session) -> None:
 
     files = scenario_files().values()
     rows = [{"name": each.name, "kind": each.kind.value, "title": each.title} for each in files]
-    columns = (Column("NAME"), Column("FOR"), Column("TITLE", wraps=True))
-    cells = [(row["name"], row["kind"], row["title"]) for row in rows]
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no files"))
+    columns = (Column("NAME"), Column("FOR", field="kind"), Column("TITLE", wraps=True))
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return row["name"], row["kind"], row["title"]
+
+    session.show_list({"items": rows, "next": None}, columns, cells, "no files")
 
 
 @reference.command()

@@ -9,10 +9,10 @@ from itertools import islice
 
 import click
 
-from vmtune.client.complete import profiles, scenarios
+from vmtune.client.complete import campaigns, profiles, runs_by_id, scenarios
 from vmtune.client.connection.http import Document
 from vmtune.client.resolve import RUN, resolve
-from vmtune.client.session import Session, common, listing, pass_session
+from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
 
@@ -34,7 +34,7 @@ _SHOWN = {
     "--state", "states", multiple=True, help="Only in this state, such as completed or queued."
 )
 @click.option("--fingerprint", help="Only runs of one environment.")
-@click.option("--campaign", help="Only runs of one campaign.")
+@click.option("--campaign", shell_complete=campaigns, help="Only runs of one campaign.")
 @click.option(
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
     help="Show only the newest; 0 for all.",
@@ -88,8 +88,8 @@ def runs(
 
 
 @click.command()
-@click.argument("id", metavar="RUN")
-@common
+@click.argument("id", metavar="RUN", shell_complete=runs_by_id)
+@watchable
 @pass_session
 def show(session: Session, id: str) -> None:
     """Show a run: its metrics and conditions."""
@@ -230,7 +230,7 @@ def _environment(record: Document) -> Iterator[str]:
 
 
 @click.command()
-@click.argument("id", metavar="RUN")
+@click.argument("id", metavar="RUN", shell_complete=runs_by_id)
 @common
 @pass_session
 def cancel(session: Session, id: str) -> None:

@@ -9,8 +9,8 @@ import click
 from vmtune.client.complete import metric_names, qemus
 from vmtune.client.complete import scenarios as complete_scenarios
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.session import Session, common, listing, pass_session
-from vmtune.client.views.output import Column, fields, table
+from vmtune.client.session import Session, listing, pass_session
+from vmtune.client.views.output import Column, fields
 
 
 @click.command()
@@ -20,7 +20,7 @@ from vmtune.client.views.output import Column, fields, table
     "--qemu", metavar="NAME", shell_complete=qemus, help="QEMU of the service's settings."
 )
 @click.option("--kvm/--no-kvm", default=None, help="Whether runs use KVM.")
-@common
+@listing
 @pass_session
 def scenarios(
     session: Session, patterns: tuple[str, ...], quick: bool, qemu: str | None, kvm: bool | None
@@ -30,7 +30,17 @@ def scenarios(
     SCENARIO is a family or a scenario; * matches any text. Default: all.
     """
     rows = offered(session, patterns, quick, qemu, kvm)
-    session.show({"items": rows, "next": None}, lambda: _lines(rows))
+    columns = (
+        Column("SCENARIO", field="name"),
+        Column("WHAT", field="title", wraps=True),
+        Column("RUNS HERE", field="applicable"),
+        Column("WHY NOT", field="reason", wraps=True),
+    )
+
+    def cells(row: Document) -> tuple[str, ...]:
+        return row["name"], row["title"], "yes" if row["applicable"] else "no", row["reason"]
+
+    session.show_list({"items": rows, "next": None}, columns, cells, "no scenarios")
 
 
 def offered(
@@ -52,20 +62,6 @@ def offered(
         "kvm": None if kvm is None else str(kvm).lower(),
     }
     return list(session.client.items("/scenarios", query))
-
-
-def _lines(rows: Sequence[Document]) -> Iterator[str]:
-    columns = (
-        Column("SCENARIO"),
-        Column("WHAT", wraps=True),
-        Column("RUNS HERE"),
-        Column("WHY NOT", wraps=True),
-    )
-    cells = [
-        (row["name"], row["title"], "yes" if row["applicable"] else "no", row["reason"])
-        for row in rows
-    ]
-    yield from table(columns, cells, "no scenarios")
 
 
 @click.command()

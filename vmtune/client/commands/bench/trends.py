@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from vmtune.client.commands.bench.campaign import read_plan
+from vmtune.client.complete import schedules
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
 from vmtune.client.session import Session, common, listing, pass_session
@@ -163,7 +164,7 @@ def list_schedules(session: Session) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="SCHEDULE")
+@click.argument("name", metavar="SCHEDULE", shell_complete=schedules)
 @common
 @pass_session
 def remove(session: Session, name: str) -> None:

@@ -10,7 +10,15 @@ from vmtune.client.commands.hosts.pools import host_limits, host_pools
 from vmtune.client.complete import hosts
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
-from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, listing, pass_session
+from vmtune.client.session import (
+    CLEAN,
+    DIFFERENCES,
+    Session,
+    common,
+    listing,
+    pass_session,
+    watchable,
+)
 from vmtune.client.views.diagnosis import finding_lines
 from vmtune.client.views.host_check import check_lines
 from vmtune.client.views.output import Column, fields
@@ -137,7 +145,7 @@ def list_(session: Session) -> None:
 
 @host.command()
 @click.argument("name", shell_complete=hosts)
-@common
+@watchable
 @pass_session
 def show(session: Session, name: str) -> None:
     """Show a host and its current state."""

@@ -9,7 +9,15 @@ import click
 from vmtune.client.commands.tuning.plan import finding_lines
 from vmtune.client.complete import hosts, vms
 from vmtune.client.connection.http import Document, segment
-from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
+from vmtune.client.session import (
+    CLEAN,
+    DIFFERENCES,
+    Session,
+    common,
+    listing,
+    pass_session,
+    watchable,
+)
 from vmtune.client.views.output import Column, fields, table
 from vmtune.client.vms import resolve
 from vmtune.errors import InvalidInput
@@ -44,7 +52,7 @@ def _headroom(pool: Document) -> str:
 
 @click.command()
 @click.argument("vm", shell_complete=vms)
-@common
+@watchable
 @pass_session
 def vm_pools(session: Session, vm: str) -> int:
     """Show the coroutine pool of VM, its memory maps and how many remain.
@@ -65,33 +73,33 @@ def vm_pools(session: Session, vm: str) -> int:
 
 @click.command()
 @click.argument("name", shell_complete=hosts)
-@common
+@listing
 @pass_session
 def host_pools(session: Session, name: str) -> int:
-    """Show how close the VMs of a host are to the limit of memory maps.
+    """List how close each VM of a host is to the limit of memory maps.
 
     Exits 2 if there are problems.
     """
     document = session.client.get(f"/hosts/{segment(name)}/pools")
+    numbers = {
+        "maps": "MAPS NOW",
+        "stacks": "COROUTINES",
+        "max_maps": "WORST CASE",
+        "limit": "LIMIT",
+        "left": "LEFT",
+    }
     columns = (
-        Column("VM"),
-        *(
-            Column(title, right=True)
-            for title in ("QEMU", "MAPS NOW", "COROUTINES", "WORST CASE", "LIMIT", "LEFT")
-        ),
+        Column("VM", field="name"),
+        Column("QEMU", right=True, field="qemu_version", spare=1),
+        *(Column(title, right=True, field=name) for name, title in numbers.items()),
         Column("LEVEL"),
     )
-    numbers = ("maps", "stacks", "max_maps", "limit", "left")
-    cells = [
-        (
-            row["name"],
-            row["qemu_version"],
-            *("-" if row[n] is None else f"{row[n]:,}" for n in numbers),
-            row["level"],
-        )
-        for row in document["items"]
-    ]
-    session.show(document, lambda: table(columns, cells, "no running VMs"))
+
+    def cells(row: Document) -> tuple[str, ...]:
+        counted = ("-" if row[n] is None else f"{row[n]:,}" for n in numbers)
+        return row["name"], row["qemu_version"], *counted, row["level"]
+
+    session.show_list(document, columns, cells, "no running VMs")
     return DIFFERENCES if any(row["findings"] for row in document["items"]) else CLEAN
 
 

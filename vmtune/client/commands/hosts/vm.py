@@ -10,7 +10,7 @@ from vmtune.client.commands.hosts.pools import pairs, vm_pools
 from vmtune.client.commands.tuning.drift import vm_drift
 from vmtune.client.complete import hosts, vms
 from vmtune.client.connection.http import Document
-from vmtune.client.session import Session, common, listing, pass_session
+from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
 from vmtune.client.vms import resolve
@@ -76,7 +76,7 @@ def _labels(labels: Document) -> str:
 
 @vm.command()
 @click.argument("vm", shell_complete=vms)
-@common
+@watchable
 @pass_session
 def show(session: Session, vm: str) -> None:
     """Show a VM, its QEMU and its current values."""
@@ -159,46 +159,49 @@ def _label_changes(arguments: tuple[str, ...]) -> dict[str, str | None]:
 
 @vm.command()
 @click.argument("vm", shell_complete=vms)
-@common
+@listing
 @pass_session
 def history(session: Session, vm: str) -> None:
-    """Show a VM's applications and migrations, newest first."""
+    """List a VM's applications and migrations, newest first."""
     uuid = resolve(session.client, vm)
     applications = list(session.client.items("/applications", {"vm": uuid}))
     migrations = list(session.client.items("/migrations", {"vm": uuid}))
-    document = {"applications": applications, "migrations": migrations}
-    rows = [
-        (
-            row["created_at"],
-            "application",
-            row["id"],
-            render.profile(row),
-            row["state"],
-            row["host"],
-        )
-        for row in applications
+    items = [
+        {**_history_row(row), "what": "application", "where": row["host"]} for row in applications
     ] + [
-        (
-            row["created_at"],
-            "migration",
-            row["id"],
-            render.profile(row),
-            row["state"],
-            f"{row['source']} to {row['destination']}",
-        )
+        {
+            **_history_row(row),
+            "what": "migration",
+            "where": f"{row['source']} to {row['destination'] or 'unknown'}",
+        }
         for row in migrations
     ]
+    items.sort(key=lambda row: str(row["created_at"]), reverse=True)
     columns = (
-        Column("BEGUN"),
+        Column("BEGUN", field="created_at"),
         Column("WHAT"),
         Column("ID", id=True),
         Column("PROFILE", spare=1),
         Column("STATE"),
         Column("WHERE", spare=2),
     )
-    newest_first = sorted(rows, reverse=True)
-    cells = [(render.moment(begun), *rest) for begun, *rest in newest_first]
-    session.show(document, lambda: table(columns, cells, "no applications or migrations"))
+
+    def cells(row: Document) -> tuple[str, ...]:
+        begun = render.moment(row["created_at"])
+        profile = render.profile(row)
+        return begun, row["what"], row["id"], profile, row["state"], row["where"]
+
+    document = {
+        "items": items,
+        "next": None,
+        "applications": applications,
+        "migrations": migrations,
+    }
+    session.show_list(document, columns, cells, "no applications or migrations")
+
+
+def _history_row(row: Document) -> Document:
+    return {name: row[name] for name in ("id", "created_at", "state", "profile", "revision")}
 
 
 @click.command()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from vmtune.client.connection.http import Document, Query
-from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
+from vmtune.client.session import CLEAN, DIFFERENCES, Session, pass_session, watchable
 from vmtune.client.views.output import paint
 from vmtune.client.views.render import moment
 
@@ -34,7 +34,7 @@ _MAX_CELL = 60
 @click.option(
     "--verify", is_flag=True, help="Check the log's hashes; exits 2 if the log was altered."
 )
-@common
+@watchable
 @pass_session
 def audit(
     session: Session,

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import click
 
-from vmtune.client.session import CLEAN, ERROR, Session, common, pass_session
+from vmtune.client.session import CLEAN, ERROR, Session, pass_session, watchable
 from vmtune.client.views.output import fields
 from vmtune.client.views.render import problems
 
 
 @click.command()
-@common
+@watchable
 @pass_session
 def health(session: Session) -> int:
     """Check the health of the service.

@@ -8,7 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
+from vmtune.client.complete import browsers as complete_browsers
+from vmtune.client.complete import tokens
 from vmtune.client.connection.http import Client, Document, segment
+from vmtune.client.near import near
 from vmtune.client.resolve import BROWSER, find
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views.output import Column, fields
@@ -126,7 +129,7 @@ def list_(session: Session, everything: bool) -> None:
 
 
 @token.command()
-@click.argument("which", metavar="TOKEN")
+@click.argument("which", metavar="TOKEN", shell_complete=tokens)
 @common
 @pass_session
 def revoke(session: Session, which: str) -> None:
@@ -167,7 +170,7 @@ def browsers(session: Session) -> None:
 
 
 @token.command("sign-out")
-@click.argument("browser", metavar="BROWSER")
+@click.argument("browser", metavar="BROWSER", shell_complete=complete_browsers)
 @common
 @pass_session
 def sign_out(session: Session, browser: str) -> None:
@@ -209,12 +212,14 @@ def _find(client: Client, which: str) -> str:
     found = active or named or [row for row in listed if str(row["id"]).startswith(which)]
     if len(found) == 1:
         return str(found[0]["id"])
+    lists = "`vmtune token list --all` shows them"
+    hint = "" if found else near(which, (str(row["name"]) for row in listed))
     raise InvalidInput(
         f"there is no token {which!r}"
         if not found
         else f"several tokens are called {which!r}, or have ids that start so",
         field="TOKEN",
-        remedy="use an id: `vmtune token list --all` shows them",
+        remedy="; ".join(filter(None, (hint, f"use an id: {lists}"))),
     )
 
 

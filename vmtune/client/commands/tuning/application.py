@@ -8,7 +8,7 @@ import click
 
 from vmtune.client.commands.tuning import plan as plans
 from vmtune.client.commands.tuning.apply_all import AS_WANTED, Order, apply_all
-from vmtune.client.complete import hosts, profiles, vms
+from vmtune.client.complete import applications, hosts, profiles, vms
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Client, Document
 from vmtune.client.resolve import APPLICATION, is_beginning
@@ -22,9 +22,10 @@ from vmtune.client.session import (
     listing,
     pass_session,
     sortable,
+    watchable,
 )
 from vmtune.client.views import render
-from vmtune.client.views.output import Column, fields, table
+from vmtune.client.views.output import Column, fields
 from vmtune.client.vms import as_uuid, resolve
 from vmtune.errors import NotFound
 
@@ -144,7 +145,7 @@ def record_lines(record: Document) -> Iterator[str]:
 @click.option(
     "--all", "everything", is_flag=True, help="Verify all VMs with an application or assignment."
 )
-@common
+@listing
 @pass_session
 def verify(session: Session, vm: str | None, everything: bool) -> int:
     """Compare the values that VM runs with to its profile: the applied one, else the assigned one.
@@ -161,42 +162,50 @@ def verify(session: Session, vm: str | None, everything: bool) -> int:
 
 
 def _verify_all(session: Session) -> int:
-    listing = session.client.get("/vms")
-    running = [row for row in listing["items"] if row["state"] in ("running", "paused")]
+    pages = list(session.client.pages("/vms"))
+    running = [
+        row for page in pages for row in page["items"] if row["state"] in ("running", "paused")
+    ]
     names = {row["uuid"]: row["name"] for row in running}
-    found = [document for uuid in names if (document := _verification(session.client, uuid))]
-    silent = listing["problems"]
+    found = [
+        {**document, "name": name}
+        for uuid, name in names.items()
+        if (document := _verification(session.client, uuid))
+    ]
+    silent = pages[0]["problems"]
     clean = all(document["clean"] for document in found) and not silent
     columns = (
-        Column("VM"),
+        Column("VM", field="name"),
         Column("HOST"),
         Column("PROFILE"),
         Column("CLEAN"),
-        Column("DIFFERS", wraps=True),
+        Column("DIFFERS", wraps=True, field="outcomes"),
     )
-    cells = [
-        (
-            names[document["vm"]],
-            document["host"],
-            render.profile(document),
-            "yes" if document["clean"] else "no",
-            ", ".join(
-                f"{outcome['tunable']} {outcome['status']}"
-                for outcome in document["outcomes"]
-                if outcome["status"] not in AS_WANTED
-            ),
-        )
-        for document in found
-    ]
-
-    def lines() -> Iterator[str]:
-        yield from table(columns, cells, "no VM has an application or assignment")
-        yield from render.problems(silent)
-
-    session.show({"clean": clean, "items": found, "problems": silent}, lines)
+    session.show_list(
+        {"clean": clean, "items": found, "problems": silent},
+        columns,
+        _verified_cells,
+        "no VM has an application or assignment",
+        lambda: render.problems(silent),
+    )
     if silent:
         return ERROR
     return CLEAN if clean else DIFFERENCES
+
+
+def _verified_cells(document: Document) -> tuple[str, ...]:
+    differing = (
+        f"{outcome['tunable']} {outcome['status']}"
+        for outcome in document["outcomes"]
+        if outcome["status"] not in AS_WANTED
+    )
+    return (
+        document["name"],
+        document["host"],
+        render.profile(document),
+        "yes" if document["clean"] else "no",
+        ", ".join(differing),
+    )
 
 
 def _verification(client: Client, uuid: str) -> Document | None:
@@ -297,8 +306,8 @@ def list_(session: Session, vm: str | None) -> None:
 
 
 @application.command()
-@click.argument("id", metavar="APPLICATION")
-@common
+@click.argument("id", metavar="APPLICATION", shell_complete=applications)
+@watchable
 @pass_session
 def show(session: Session, id: str) -> None:
     """Show an application and the outcome of each tunable."""

@@ -267,27 +267,27 @@ def list_(session: Session) -> None:
 
 @profile.command()
 @click.argument("name", shell_complete=profiles)
-@common
+@listing
 @pass_session
 def history(session: Session, name: str) -> None:
     """List a profile's revisions and their changes, newest first."""
     rows = list(session.client.items(f"{_path(name)}/revisions"))
     columns = (
         Column("REVISION", right=True),
-        Column("MADE", spare=1),
+        Column("MADE", field="created_at", spare=1),
         Column("NOTE", wraps=True),
         Column("CHANGES", wraps=True),
     )
-    cells = [
-        (
-            str(row["revision"]),
-            render.moment(row["created_at"]),
-            row["note"],
-            "; ".join(difference_words(older, row)) if older else "created",
-        )
+    items = [
+        {**row, "changes": difference_words(older, row) if older else ["created"]}
         for row, older in zip(rows, [*rows[1:], None], strict=True)
     ]
-    session.show({"items": rows, "next": None}, lambda: table(columns, cells, "no revisions"))
+
+    def cells(row: Document) -> tuple[str, ...]:
+        made = render.moment(row["created_at"])
+        return str(row["revision"]), made, row["note"], "; ".join(row["changes"])
+
+    session.show_list({"items": items, "next": None}, columns, cells, "no revisions")
 
 
 @profile.command()
