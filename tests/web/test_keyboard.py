@@ -43,6 +43,8 @@ def test_a_profile_is_made_by_keys(it: Live, page: Page) -> None:
     page.keyboard.press("Enter")
     tab_to(page, page.locator("#profile-name"))
     page.keyboard.type("by-keys")
+    tab_to(page, page.get_by_role("button", name="Show all of Parallel migration"))
+    page.keyboard.press("Enter")
     tab_to(page, page.get_by_label("Parallel migration", exact=True))
     page.keyboard.press("ArrowDown")  # from unset to on
     tab_to(page, page.get_by_label("Reason of the change"))

@@ -50,6 +50,7 @@ def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:
 
         page.goto("/profiles/fast/edit")
         settled(page)
+        page.get_by_role("button", name="Show all of Parallel migration").click()
         page.get_by_label("zstd level", exact=True).fill("33")
         expect(page.locator("#tunable-multifd_zstd_level-help")).to_contain_text("20")
         page.get_by_label("Parallel connections", exact=True).evaluate(_TO_TOP)

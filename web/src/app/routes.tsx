@@ -9,6 +9,7 @@ const Vm = page(() => import("../pages/Vm"));
 const Profiles = page(() => import("../pages/Profiles"));
 const Profile = page(() => import("../pages/Profile"));
 const ProfileEditor = page(() => import("../pages/ProfileEditor"));
+const ProfileCompare = page(() => import("../pages/ProfileCompare"));
 const Migrations = page(() => import("../pages/Migrations"));
 const Migration = page(() => import("../pages/Migration"));
 const Host = page(() => import("../pages/Host"));
@@ -50,6 +51,7 @@ export const ROUTES: RouteObject[] = [
   { path: "/profiles/new", element: <ProfileEditor /> },
   { path: "/profiles/:name", element: <Profile /> },
   { path: "/profiles/:name/edit", element: <ProfileEditor /> },
+  { path: "/profiles/:name/compare", element: <ProfileCompare /> },
   { path: "/hosts", element: <Hosts /> },
   { path: "/hosts/:name", element: <Host /> },
   { path: "/hosts/:name/evacuate", element: <EvacuationPlan /> },

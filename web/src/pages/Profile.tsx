@@ -25,6 +25,7 @@ import { PageHead } from "../components/PageHead";
 import { TunableName } from "../components/TunableName";
 import { useToasts } from "../components/toasts";
 import { Assignments } from "./profile/Assignments";
+import { PlanForVm } from "./profile/PlanForVm";
 import { Revisions } from "./profile/Revisions";
 
 export default function Profile() {
@@ -52,6 +53,19 @@ export default function Profile() {
             <ActionListGroup>
               <ActionListItem>
                 <ButtonLink to={`/profiles/${name}/edit`}>Edit</ButtonLink>
+              </ActionListItem>
+              <ActionListItem>
+                <ButtonLink
+                  variant="secondary"
+                  to={`/profiles/new?from=${encodeURIComponent(name)}`}
+                >
+                  Clone
+                </ButtonLink>
+              </ActionListItem>
+              <ActionListItem>
+                <ButtonLink variant="secondary" to={`/profiles/${name}/compare`}>
+                  Compare
+                </ButtonLink>
               </ActionListItem>
               <ActionListItem>
                 <Button variant="secondary" isDanger onClick={() => setDeleting(true)}>
@@ -85,6 +99,9 @@ export default function Profile() {
                     )}
                   </CardBody>
                 </Card>
+              </StackItem>
+              <StackItem>
+                <PlanForVm profile={name} />
               </StackItem>
               <StackItem>
                 <Assignments profile={name} />

@@ -132,7 +132,14 @@ export default function Vms() {
   );
   return (
     <>
-      <PageHead title="VMs">
+      <PageHead
+        title="VMs"
+        actions={
+          drifted > 0 && (
+            <Button onClick={reapply}>Re-apply to {counted(drifted, "drifted VM")}</Button>
+          )
+        }
+      >
         The tuning state is as of the last application or verification.
       </PageHead>
       <PageSection>
@@ -145,12 +152,6 @@ export default function Vms() {
           >
             {left === null ? "Verify shown VMs" : `Verifying, ${left} left`}
           </Button>
-          {drifted > 0 && (
-            <>
-              {" "}
-              <Button onClick={reapply}>Re-apply to {counted(drifted, "drifted VM")}</Button>
-            </>
-          )}
         </Filters>
         {(choice.everything || choice.rows.length > 0) && (
           <Selected

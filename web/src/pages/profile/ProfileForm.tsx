@@ -1,154 +1,133 @@
 import {
   Alert,
   Button,
+  Flex,
+  FlexItem,
   Form,
-  FormFieldGroup,
-  FormFieldGroupHeader,
   FormGroup,
+  Grid,
+  GridItem,
   TextArea,
   TextInput,
+  Title,
 } from "@patternfly/react-core";
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useMemo, useState } from "react";
-import { checkValues, createProfile, replaceProfile } from "../../api/actions";
+import { type FormEvent, useState } from "react";
+import { Link } from "react-router";
 import { ApiError, type Schemas } from "../../api/client";
 import { Failure } from "../../components/Async";
-import { useSettled } from "../../components/settled";
-import { useToasts } from "../../components/toasts";
+import { counted } from "../../components/format";
+import { StickyActions } from "../../components/StickyActions";
+import { Begin } from "./Begin";
 import { StepsEditor } from "./StepsEditor";
-import { asStep, edited } from "./steps";
-import { TunableField } from "./TunableField";
+import { TryOnVm } from "./TryOnVm";
+import type { Remarks } from "./TunableField";
+import { TunableGroups } from "./TunableGroups";
+import { placeOf, type Source } from "./typed";
+import { useEdited } from "./useEdited";
+import { type Fault, Wrong } from "./Wrong";
 
 type Tunable = Schemas["TunableView"];
-type Profile = Schemas["ProfileView"];
 
-const ROUTES: Record<Tunable["route"], string> = {
-  migrate: "Set for each migration",
-  monitor: "Set immediately, through the monitor",
-  live: "Set immediately, in the running QEMU",
-  running: "Set during a migration",
-  boot: "Set for the VM's next start",
-  host: "Host limits",
-  control: "Actions of vmtune during a migration",
-};
-
-/** Every tunable by its route; rules between them are checked by the service as one types. */
+/**
+ * What is set, by subject; the service checks it as one types, and plans it for a VM.
+ *
+ * @param old the profile that is changed; null for a new one.
+ * @param begun what a new one begins with.
+ */
 export function ProfileForm({
   tunables,
   old,
+  begun,
   saved,
 }: {
   tunables: readonly Tunable[];
-  old: Profile | null;
-  saved: (name: string) => unknown;
+  old: Schemas["ProfileView"] | null;
+  begun: Source | null;
+  /** *vm* is where it was applied to as well. */
+  saved: (name: string, vm: string | null) => unknown;
 }) {
-  const [based] = useState(old); // what is edited does not change under the editor
-  const [name, setName] = useState("");
-  const [description, setDescription] = useState(based?.description ?? "");
-  const [note, setNote] = useState("");
-  const [values, setValues] = useState(() => asTyped(based?.values ?? {}));
-  const [steps, setSteps] = useState(() => (based?.steps ?? []).map(edited));
-  const toasts = useToasts();
-  const queries = useQueryClient();
-
-  const typed = useMemo(() => ({ values, steps: steps.map(asStep) }), [values, steps]);
-  const settled = useSettled(typed, 250);
-  const check = useQuery({
-    queryKey: ["check", settled],
-    queryFn: () => checkValues(settled.values, settled.steps),
-    retry: false,
-    placeholderData: keepPreviousData,
-  });
-  const save = useMutation({
-    mutationFn: () =>
-      based === null
-        ? createProfile({ name, ...typed, description, note })
-        : replaceProfile(based.name, based.revision, { ...typed, description, note }),
-    onSuccess: (stored) => {
-      queries.setQueryData(["profile", "one", stored.name], stored);
-      toasts.done(`${stored.name} is saved`, `Revision ${stored.revision}`);
-      return saved(stored.name);
-    },
-  });
-
-  const problems = [check.error, save.error].flatMap((error) =>
-    error instanceof ApiError ? error.problems : [],
-  );
-  // What nobody could judge may be right: saving it tells that nobody answers.
-  const refused = check.error !== null && !(check.error instanceof ApiError && check.error.lost);
-  const of = (tunable: string) => problems.find((problem) => problem.field === `values.${tunable}`);
-  const elsewhere = save.error instanceof ApiError && save.error.status === 412;
+  const edit = useEdited(old, begun, saved);
+  const [sought, setSought] = useState<{ tunable: string; count: number } | null>(null);
+  const { based, values, steps, check, save, plan, trial, problems, refused } = edit;
   const settable = tunables.filter((each) => !each.read_only);
-  const routes = [...new Set(settable.map((each) => each.route))];
+  const elsewhere = save.error instanceof ApiError && save.error.status === 412;
+  const findings = plan.data?.findings ?? [];
+  const remarks = (tunable: string): Remarks => ({
+    text: check.data?.texts[tunable],
+    problem: problems.find((each) => each.field === `values.${tunable}`),
+    notes: values[tunable] === undefined ? [] : edit.notes.filter((n) => n.tunable === tunable),
+    findings: findings.filter((each) => each.tunable === tunable),
+  });
+  const faults: Fault[] = [
+    ...problems.flatMap((each) => {
+      const place = placeOf(each.field, tunables);
+      return place ? [{ ...place, text: [each.message, each.remedy].join(". ") }] : [];
+    }),
+    ...findings
+      .filter((each) => each.severity === "blocker")
+      .map((each) => ({
+        title: `${edit.titleOf(each.tunable, tunables)} on ${trial.vm?.name ?? "the VM"}`,
+        text: each.message,
+        tunable: each.tunable,
+      })),
+  ];
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    save.mutate();
+    save.mutate(null);
   };
+  const impossible = refused || (based === null && edit.name === "");
+  const set = Object.keys(values).length;
+  const verb = based === null ? "Create" : "Save";
   return (
-    <Form onSubmit={submit} isWidthLimited>
-      {based === null && (
-        <FormGroup label="Name" isRequired fieldId="profile-name">
-          <TextInput
-            id="profile-name"
-            isRequired
-            value={name}
-            onChange={(_event, typed) => setName(typed)}
-          />
-        </FormGroup>
-      )}
-      <FormGroup label="Description" fieldId="profile-description">
-        <TextInput
-          id="profile-description"
-          value={description}
-          onChange={(_event, typed) => setDescription(typed)}
-        />
-      </FormGroup>
-      {routes.map((route) => {
-        const rows = settable.filter((each) => each.route === route);
-        const set = rows.filter((each) => values[each.name] !== undefined).length;
-        return (
-          <FormFieldGroup
-            key={route}
-            header={
-              <FormFieldGroupHeader
-                titleText={{ text: ROUTES[route], id: `route-${route}` }}
-                titleDescription={`${set} of ${rows.length} set`}
+    <Form onSubmit={submit}>
+      <Grid hasGutter>
+        {based === null && (
+          <GridItem md={4}>
+            <FormGroup label="Name" isRequired fieldId="profile-name">
+              <TextInput
+                id="profile-name"
+                isRequired
+                value={edit.name}
+                onChange={(_event, typed) => edit.setName(typed)}
               />
-            }
-          >
-            {rows.map((row) => (
-              <TunableField
-                key={row.name}
-                tunable={row}
-                value={values[row.name]}
-                text={check.data?.texts[row.name]}
-                problem={of(row.name)}
-                change={(value) => setValues((before) => changed(before, row.name, value))}
-              />
-            ))}
-          </FormFieldGroup>
-        );
-      })}
-      <FormFieldGroup
-        header={
-          <FormFieldGroupHeader
-            titleText={{ text: "Convergence steps", id: "steps-title" }}
-            titleDescription="Executed in this order, once each, during pre-copy"
-          />
-        }
-      >
-        <StepsEditor
-          steps={steps}
-          settable={tunables.filter((each) => each.running)}
-          problems={problems}
-          change={setSteps}
-        />
-      </FormFieldGroup>
+            </FormGroup>
+          </GridItem>
+        )}
+        <GridItem md={based === null ? 8 : 12}>
+          <FormGroup label="Description" fieldId="profile-description">
+            <TextInput
+              id="profile-description"
+              value={edit.description}
+              onChange={(_event, typed) => edit.setDescription(typed)}
+            />
+          </FormGroup>
+        </GridItem>
+      </Grid>
+      {based === null && edit.untouched && <Begin begin={edit.begin} />}
+      <Title headingLevel="h2">Values</Title>
+      <TunableGroups
+        tunables={settable}
+        values={values}
+        remarks={remarks}
+        sought={sought}
+        change={edit.change}
+      />
+      <div>
+        <Title headingLevel="h2">Convergence steps</Title>
+        <small>Executed in this order, once each, during pre-copy</small>
+      </div>
+      <StepsEditor
+        steps={steps}
+        settable={tunables.filter((each) => each.running)}
+        problems={problems}
+        change={edit.setSteps}
+      />
+      <TryOnVm what="This profile" trial={trial} choose={edit.setTrial} plan={plan} />
       <FormGroup label="Reason of the change" fieldId="profile-note">
         <TextArea
           id="profile-note"
-          value={note}
-          onChange={(_event, typed) => setNote(typed)}
+          value={edit.note}
+          onChange={(_event, typed) => edit.setNote(typed)}
           resizeOrientation="vertical"
         />
       </FormGroup>
@@ -159,31 +138,38 @@ export function ProfileForm({
         </Alert>
       )}
       {save.error && !elsewhere && <Failure error={save.error} inline />}
-      <div>
-        <Button
-          type="submit"
-          isLoading={save.isPending}
-          isDisabled={refused || (based === null && name === "")}
-        >
-          {based === null ? "Create" : "Save as a new revision"}
-        </Button>
-      </div>
+      <StickyActions>
+        <Wrong
+          faults={faults}
+          lead={(tunable) => setSought({ tunable, count: (sought?.count ?? 0) + 1 })}
+        />
+        <Flex alignItems={{ default: "alignItemsCenter" }}>
+          <FlexItem>
+            <Button type="submit" isLoading={save.isPending} isDisabled={impossible}>
+              {based === null ? "Create" : "Save as a new revision"}
+            </Button>
+          </FlexItem>
+          {trial.vm && (
+            <FlexItem>
+              <Button
+                variant="secondary"
+                isDisabled={impossible || save.isPending || !edit.appliable}
+                onClick={() => save.mutate(trial.vm)}
+              >
+                {verb} and apply to {trial.vm.name}
+              </Button>
+            </FlexItem>
+          )}
+          <FlexItem>
+            <Link to={based === null ? "/profiles" : `/profiles/${based.name}`}>Cancel</Link>
+          </FlexItem>
+          <FlexItem>
+            <small>
+              {counted(set, "value")}, {counted(steps.length, "step")}
+            </small>
+          </FlexItem>
+        </Flex>
+      </StickyActions>
     </Form>
   );
-}
-
-type Typed = Record<string, string>;
-
-function asTyped(values: Profile["values"]): Typed {
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [
-      name,
-      typeof value === "boolean" ? (value ? "on" : "off") : String(value),
-    ]),
-  );
-}
-
-function changed(before: Typed, name: string, value: string | undefined): Typed {
-  const { [name]: _old, ...rest } = before;
-  return value === undefined ? rest : { ...rest, [name]: value };
 }

@@ -20,6 +20,8 @@ const ACTIONS = {
   abort: "abort",
 };
 
+const PLAIN = { minInlineSize: 0, border: 0, margin: 0, padding: 0 };
+
 /** The convergence steps, in their order: when, and what then. */
 export function StepsEditor({
   steps,
@@ -41,7 +43,7 @@ export function StepsEditor({
         const told = problems.filter((each) => each.field.startsWith(`steps.${index}`));
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: a step is its place in the order
-          <fieldset key={index} aria-label={`Step ${index + 1}`} style={{ minInlineSize: 0 }}>
+          <fieldset key={index} aria-label={`Step ${index + 1}`} style={PLAIN}>
             <Flex>
               <FlexItem>
                 <FormSelect

@@ -5,7 +5,8 @@ import * as actions from "../../api/actions";
 import { ApiError } from "../../api/client";
 import { rendered } from "../../test/rendered";
 import { application, finding, outcome, plan } from "../../test/vms";
-import { ApplyDialog, asWanted, leavable } from "./ApplyDialog";
+import { ApplyDialog, leavable } from "./ApplyDialog";
+import { asWanted } from "./asWanted";
 
 vi.mock("../../api/actions");
 vi.mock("../../components/ProfileChoice", () => ({ ProfileChoice: () => null }));

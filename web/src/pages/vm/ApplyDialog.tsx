@@ -16,9 +16,8 @@ import { Problems } from "../../components/Problems";
 import { ProfileChoice } from "../../components/ProfileChoice";
 import { ApplicationLabel } from "../../components/StateLabel";
 import { useToasts } from "../../components/toasts";
+import { asWanted } from "./asWanted";
 import { type Plan, PlanDialog, usePlan } from "./PlanDialog";
-
-const FINE: readonly Schemas["Status"][] = ["effective", "pending migration", "pending restart"];
 
 /**
  * Shows the plan first; nothing is set before Apply. What did not go well stays in sight.
@@ -103,11 +102,6 @@ export function ApplyDialog({
 export function leavable(plan: Plan | undefined): boolean {
   const blockers = plan?.findings.filter((each) => each.severity === "blocker") ?? [];
   return blockers.length > 0 && blockers.every((each) => each.tunable !== null);
-}
-
-/** Whether all that was applied is effective, or waits for its migration or restart. */
-export function asWanted(done: Schemas["ApplicationView"]): boolean {
-  return done.state === "applied" && done.outcomes.every((each) => FINE.includes(each.status));
 }
 
 function Applied({

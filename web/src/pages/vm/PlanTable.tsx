@@ -38,8 +38,12 @@ const COLUMNS: readonly ColumnOf<Item>[] = [
   { title: "Overwritten by", cell: (item) => item.overwriter || "–" },
 ];
 
-/** A plan as a difference: what would become of what is set, when, and what stands against it. */
-export function PlanTable({ plan }: { plan: Schemas["PlanView"] }) {
+/**
+ * A plan as a difference: what would become of what is set, when, and what stands against it.
+ *
+ * @param what the profile in words, where the plan does not know it.
+ */
+export function PlanTable({ plan, what }: { plan: Schemas["PlanView"]; what?: string }) {
   const [open, setOpen] = useState(false);
   const changed = plan.items.filter((item) => item.differs);
   const same = plan.items.filter((item) => !item.differs);
@@ -51,11 +55,11 @@ export function PlanTable({ plan }: { plan: Schemas["PlanView"] }) {
         </StackItem>
       )}
       <StackItem>
-        {plan.profile === null ? (
+        {plan.profile === null && what === undefined ? (
           <Alert isInline variant="info" title="No profile is assigned: no changes" />
         ) : (
           <p>
-            {plan.profile} r{plan.revision}:{" "}
+            {what ?? `${plan.profile} r${plan.revision}`}:{" "}
             {changed.length === 0 ? "nothing would change." : `${changed.length} would change.`}
           </p>
         )}

@@ -9,6 +9,7 @@ import {
 import { ApiError, type Schemas } from "../../api/client";
 import { explainVm, setLabels, type VmRow } from "../../api/tuning";
 import { inWords } from "../../components/toasts";
+import { isFine } from "../vm/asWanted";
 import type { Done } from "./bulk";
 import type { LabelChanges } from "./labels";
 
@@ -23,11 +24,6 @@ export type Order =
 
 export type Kind = Order["kind"];
 
-const AS_WANTED: readonly Schemas["Status"][] = [
-  "effective",
-  "pending migration",
-  "pending restart",
-];
 const PRESENT: readonly Schemas["VmState"][] = ["running", "paused"];
 const NEEDS_QEMU: readonly Kind[] = ["apply", "verify", "migrate"];
 
@@ -96,7 +92,7 @@ async function verify(vm: VmRow): Promise<Done> {
 }
 
 function differing(outcomes: readonly Schemas["OutcomeView"][], fine: string, to: string): Done {
-  const wrong = outcomes.filter((each) => !AS_WANTED.includes(each.status));
+  const wrong = outcomes.filter((each) => !isFine(each));
   if (wrong.length === 0) return { verdict: "done", text: fine, to };
   const text = wrong.map((each) => `${each.tunable} ${each.status}`).join(", ");
   return { verdict: "differs", text, to };

@@ -1,0 +1,89 @@
+import {
+  Button,
+  Card,
+  CardBody,
+  CardFooter,
+  CardTitle,
+  FormGroup,
+  FormSelect,
+  FormSelectOption,
+  FormSelectOptionGroup,
+  Gallery,
+  Stack,
+} from "@patternfly/react-core";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { profileNames, templates } from "../../api/tuning";
+import { Async } from "../../components/Async";
+import { rowsOf } from "../../components/ListTable";
+import type { Source } from "./typed";
+
+/** What a new profile can begin with: a template, what others do, or a copy. */
+export function Begin({ begin }: { begin: (source: Source, name: string) => void }) {
+  const offered = useQuery(templates);
+  const stored = useInfiniteQuery(profileNames);
+  const profiles = stored.data ? rowsOf(stored.data) : [];
+  return (
+    <Async query={offered} lines={2}>
+      {(all) => {
+        const others = all.filter((each) => each.source !== "");
+        const take = (value: string) => {
+          const template = others.find((each) => `template ${each.name}` === value);
+          const profile = profiles.find((each) => `profile ${each.name}` === value);
+          if (template) begin(template, template.name);
+          if (profile) begin(profile, `${profile.name}-copy`);
+        };
+        return (
+          <FormGroup role="group" label="Begin with a template" fieldId="begin">
+            <Stack hasGutter>
+              <Gallery hasGutter minWidths={{ default: "14rem" }}>
+                {all
+                  .filter((each) => each.source === "")
+                  .map((each) => (
+                    <Card key={each.name} isCompact component="div">
+                      <CardTitle component="h3">{each.title}</CardTitle>
+                      <CardBody>
+                        <small>{each.description}</small>
+                      </CardBody>
+                      <CardFooter>
+                        <Button variant="link" isInline onClick={() => begin(each, each.name)}>
+                          Begin with {each.title}
+                        </Button>
+                      </CardFooter>
+                    </Card>
+                  ))}
+              </Gallery>
+              <FormSelect
+                id="begin"
+                aria-label="Or begin as others do, or with a copy"
+                value=""
+                onChange={(_event, value) => take(value)}
+              >
+                <FormSelectOption value="" label="Or as others do, or a copy" isPlaceholder />
+                <FormSelectOptionGroup label="As others migrate">
+                  {others.map((each) => (
+                    <FormSelectOption
+                      key={each.name}
+                      value={`template ${each.name}`}
+                      label={each.title}
+                    />
+                  ))}
+                </FormSelectOptionGroup>
+                {profiles.length > 0 && (
+                  <FormSelectOptionGroup label="A copy of">
+                    {profiles.map((each) => (
+                      <FormSelectOption
+                        key={each.name}
+                        value={`profile ${each.name}`}
+                        label={each.name}
+                      />
+                    ))}
+                  </FormSelectOptionGroup>
+                )}
+              </FormSelect>
+            </Stack>
+          </FormGroup>
+        );
+      }}
+    </Async>
+  );
+}
