@@ -1,4 +1,4 @@
-"""The demo: a real VM migrates between two real libvirt hosts, untuned and tuned."""
+"""The demo: what stock QEMU does, and what vmtune does better for the same guest."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import signal
-import threading
+import sys
+import textwrap
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
+from vmtune.admin.demo import compared as demo_compared
+from vmtune.admin.demo import overview as demo_overview
+from vmtune.admin.demo import promise as demo_promise
 from vmtune.admin.demo import reaper as demo_reaper
+from vmtune.admin.demo.reaper import RingRun
 from vmtune.admin.demo.service import Service, running_service
-from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client, Document
-from vmtune.client.views.output import Column, table
-from vmtune.client.views.progress import viewer
-from vmtune.client.views.render import size, value
-from vmtune.client.watch import watch_to_end
+from vmtune.client.views.render import milliseconds, size
 from vmtune.errors import SetupError
 from vmtune.lab import LabSettings, LabStatus, LabVm, VmSettings, define_vm, down, up
 from vmtune.lab.privileges import require_root
@@ -38,25 +39,14 @@ LAB = LabSettings(
     address_b="10.98.0.2/24",
     folder=Path("/run/vmtune-demo"),
 )
-# Small enough to converge on two cores, busy enough that each migration takes several rounds.
+# It dirties more than the narrow link of the demo carries.
 VM = VmSettings(
     name="vmtune-demo",
-    memory_bytes=512 * MIB,
-    workload=Workload(region_bytes=96 * MIB, idle_ms=300),
+    memory_bytes=256 * MIB,
+    workload=Workload(region_bytes=64 * MIB, dirty_mb_per_s=150),
 )
-PROFILES: Mapping[str, Mapping[str, Any]] = {  # any: values as people write them
-    "stock": {},
-    "tuned": {
-        "multifd": True,
-        "multifd_channels": 2,
-        "multifd_compression": "zstd",
-        "multifd_zstd_level": 1,
-        "downtime_limit_ms": "200ms",
-    },
-}
-ROUNDS = 3
 _LOCK = Path("/run/vmtune-demo.lock")
-_CONVERGES_WITHIN_S = 20.0
+_WIDTH = 78
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,30 +68,32 @@ class Stage:
 
 
 def run(keep: bool = False, as_json: bool = False, verbose: bool = True) -> int:
-    """Bring everything up, migrate back and forth, print the tables, take everything down.
+    """Bring everything up, measure, print what came out, take everything down.
 
-    :param keep: keep lab and service up until Ctrl-C.
-    :return: 0 when every migration completed.
+    :param keep: keep lab and service up until Ctrl-C, with more VMs to look at.
+    :return: 0 when everything was measured.
     :raise VmtuneError: not root, a program is missing, a migration could not start.
     """
     require_root()
     with _alone(), _ending_on_sigterm(), ExitStack() as stack:
+        began = time.monotonic()
         stage = _set_up(stack, verbose)
-        records = list(_migrations(stage, verbose))
-        runs = list(_runs(stage, verbose))
+        compared = demo_compared.measure(stage.client, verbose)
+        runs = tuple(_runs(stage, verbose))
+        promise = demo_promise.measure(stage.client, stage.vm.uuid, stage.hosts[1], verbose)
+        found = Found(compared, runs, promise)
         if as_json:
-            click.echo(json.dumps({"migrations": records, "runs": runs}, indent=2))
+            click.echo(json.dumps(document(found), indent=2))
         else:
-            for line in report(records, runs):
+            for line in report(found):
                 click.echo(line)
+            _print(verbose, f"\nThis took {time.monotonic() - began:.0f} s.")
         if keep:
-            _keep(stage)
-        else:
-            _print(
-                verbose,
-                "\nStopping the lab and the service. `make demo KEEP=1` keeps them running,",
-            )
-            _print(verbose, "with the API documentation at " + stage.service.docs)
+            shown = demo_overview.fill(LAB, stage.client, stage.hosts, verbose)
+            _keep(stage, shown)
+        elif not as_json:
+            for line in to_try():
+                click.echo(line)
     return 0
 
 
@@ -120,65 +112,17 @@ def _set_up(stack: ExitStack, verbose: bool) -> Stage:
     for name, host in zip(hosts, lab.hosts, strict=True):
         service.client.post("/hosts", {"name": name, "uri": host.uri, "peer_uri": host.peer_uri})
     vm = define_vm(LAB, VM)
-    accelerator = vm.accelerator.upper()
     _print(
         verbose,
-        f"VM: {vm.name}, {size(VM.memory_bytes)}, {accelerator}; its guest rewrites every page "
-        f"of {size(VM.workload.region_bytes)} continuously",
+        f"VM: {vm.name}, {size(VM.memory_bytes)}, {vm.accelerator.upper()}; its guest dirties "
+        f"{VM.workload.dirty_mb_per_s} MB/s",
     )
     if vm.accelerator != "kvm":
         _print(verbose, "  /dev/kvm cannot be used here: QEMU emulates the CPU (TCG)")
-    for name, values in PROFILES.items():
-        profile = service.client.post("/profiles", {"name": name, "values": values})
-        texts = [f"{key} {value(key, raw)}" for key, raw in profile["values"].items()]
-        what = ", ".join(texts) or "no values set, as with virsh migrate --live"
-        _print(verbose, f"Profile {name}: {what}")
     return Stage(lab, service, vm, hosts)
 
 
-def _migrations(stage: Stage, verbose: bool) -> Iterator[Document]:
-    """Back and forth, under each profile; their order changes each round."""
-    here = 0
-    order = [sorted(PROFILES, reverse=number % 2 == 1) for number in range(ROUNDS)]
-    names = [name for pair in order for name in pair]
-    for count, name in enumerate(names, 1):
-        source, destination = stage.hosts[here], stage.hosts[1 - here]
-        _print(verbose, f"Migration {count} of {len(names)}: {name}, {source} to {destination}")
-        record = _migrate(stage, name, destination, verbose)
-        if record["state"] == "completed":
-            here = 1 - here
-        elif record["state"] == "cancelled":
-            _print(
-                verbose, f"  it did not converge within {_CONVERGES_WITHIN_S:g} s and was aborted"
-            )
-        else:
-            raise SetupError(
-                f"the migration with {name} ended as {record['state']}: {record['failure']}",
-                code="demo_migration",
-                remedy="`make demo KEEP=1` keeps everything running for inspection",
-            )
-        yield record
-
-
-def _migrate(stage: Stage, profile: str, destination: str, verbose: bool) -> Document:
-    """One migration to its end; aborted if it does not converge."""
-    order = {"vm": stage.vm.uuid, "destination": destination, "profile": profile}
-    record = stage.client.post("/migrations", order)
-
-    def abort() -> None:
-        with contextlib.suppress(ClientError):  # it has just ended
-            stage.client.delete(f"/migrations/{record['id']}")
-
-    deadline = threading.Timer(_CONVERGES_WITHIN_S, abort)
-    deadline.start()
-    try:
-        with viewer(verbose) as shown:
-            return watch_to_end(stage.client, record["id"], shown)
-    finally:
-        deadline.cancel()
-
-
-def _runs(stage: Stage, verbose: bool) -> Iterator[Document]:
+def _runs(stage: Stage, verbose: bool) -> Iterator[RingRun]:
     """One benchmark run of each way to empty dirty rings, which are KVM's."""
     if stage.vm.accelerator == "kvm":
         yield from demo_reaper.measure(stage.client, verbose)
@@ -186,51 +130,105 @@ def _runs(stage: Stage, verbose: bool) -> Iterator[Document]:
         _print(verbose, "Skipped: runs of the dirty-ring reaper, which need KVM")
 
 
-def report(records: Sequence[Document], runs: Sequence[Document] = ()) -> Iterator[str]:
-    """The demo's tables: times and effective values of each profile, and the guest under several
-    ways to empty dirty rings.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the demo measured.
 
     :param runs: empty without KVM.
     """
-    yield ""
-    # Takes a second, and only here.
-    from vmtune.admin.demo import verdict as demo_verdict  # noqa: PLC0415
 
-    yield from demo_verdict.lines(records, tuple(PROFILES), _CONVERGES_WITHIN_S * 1000)
+    compared: demo_compared.Result
+    runs: Sequence[RingRun]
+    promise: demo_promise.Promise
+
+
+def document(found: Found) -> Document:
+    """All of it as JSON."""
+    return {
+        "comparison": found.compared.document,
+        "runs": [run.record for run in found.runs],
+        "migrations": [found.promise.stock, found.promise.kept],
+    }
+
+
+def report(found: Found) -> Iterator[str]:
+    """What was measured, and three sentences on it."""
     yield ""
-    effects = (
-        Column("PROFILE"),
-        Column("TUNABLE"),
-        Column("WANTED", right=True),
-        Column("QEMU RAN WITH", right=True),
-        Column("STATUS"),
-    )
-    yield from table(effects, list(_effects(records)), "no tuned values")
-    if runs:
+    yield from demo_compared.lines(found.compared)
+    yield ""
+    if found.runs:
+        yield from demo_reaper.report(found.runs)
         yield ""
-        yield from demo_reaper.report(runs)
+    yield from demo_promise.lines(found.promise)
+    yield ""
+    yield "What was seen:"
+    for text in seen(found):
+        yield from textwrap.wrap(text, _WIDTH, initial_indent="- ", subsequent_indent="  ")
 
 
-def _effects(records: Sequence[Document]) -> Iterator[tuple[str, ...]]:
-    """One row for each profile, tunable and way in which it ended."""
-    counts: dict[tuple[str, ...], int] = {}
-    for record in records:
-        for o in record["outcomes"]:
-            name = o["tunable"]
-            cells = (value(name, o["wanted"]), value(name, o["seen"]))
-            row: tuple[str, ...] = (record["profile"], name, *cells, o["status"])
-            counts[row] = counts.get(row, 0) + 1
-    for row, count in counts.items():
-        runs = sum(1 for record in records if record["profile"] == row[0])
-        yield (*row[:-1], f"{row[-1]} in {count} of {runs}")
+def seen(found: Found) -> Iterator[str]:
+    """A sentence on each part."""
+    completed = found.compared.completed
+    blocks, limit = demo_compared.BLOCKS, demo_compared.LIMIT_S
+    tuned = found.compared.median("tuned")
+    took = f", in {milliseconds(round(tuned))} (median)" if tuned is not None else ""
+    yield (
+        f"Over the narrow link {completed['stock']} of {blocks} migrations ended within {limit} s "
+        f"with QEMU's defaults, and {completed['tuned']} of {blocks} with the profile{took}: "
+        f"verdict {found.compared.verdict}."
+    )
+    by_arm = {run.arm: run for run in found.runs}
+    stock, reaped = (by_arm.get(arm) for arm in list(demo_reaper.ARMS)[1:])
+    if stock is not None and reaped is not None:
+        yield (
+            f"With a dirty ring that QEMU empties {_silence(stock)}; with vmtune's reaper "
+            f"{_silence(reaped)}."
+        )
+    text = demo_promise.sentence(found.promise)
+    stock_ended = found.promise.stock["state"] == "completed"
+    yield (
+        f"{text} Without an intent the same VM "
+        + ("arrived, too." if stock_ended else "had not arrived when it was aborted.")
+    )
 
 
-def _keep(stage: Stage) -> None:
-    click.echo("")
+def _silence(run: RingRun) -> str:
+    if run.died:
+        return f"there is no figure ({run.died})"
+    return f"the guest stood still for up to {milliseconds(round(run.longest_ms or 0))}"
+
+
+def to_try() -> Iterator[str]:
+    """What to do next, as it can be typed here."""
+    again = "make demo KEEP=1" if os.environ.get("MAKELEVEL") else f"{program()} demo --keep"
+    yield ""
+    yield "Lab and service are removed. Three things to try:"
+    yield f"- {again}   keeps them, with more VMs: then http://127.0.0.1:8470"
+    yield f"- {program()} doctor   checks this machine for what harms migrations"
+    yield f"- {program()} profile templates   profiles to begin with"
+
+
+def program() -> str:
+    """The command as the user can type it: by its name, where that is on the PATH."""
+    here = Path(sys.executable).with_name("vmtune")
+    found = shutil.which("vmtune")
+    if found is not None and Path(found).resolve() == here.resolve():
+        return "vmtune"
+    with contextlib.suppress(ValueError):
+        return str(here.relative_to(Path.cwd()))
+    return str(here)
+
+
+def _keep(stage: Stage, shown: Sequence[str]) -> None:
     token = stage.service.sign_in_token()
-    click.echo(f"The web UI is at {stage.service.url}, the API documentation at")
-    click.echo(f"{stage.service.docs}; sign in with the token {token}")
-    click.echo(f"The command line: {stage.service.command} vm list")
+    command = f"{program()} --socket {stage.service.socket}"
+    click.echo("")
+    for line in shown:
+        click.echo(line)
+    click.echo("Three things to try:")
+    click.echo(f"- {stage.service.url}   sign in with the token {token}")
+    click.echo(f"- {command} drift")
+    click.echo(f"- {command} migrate {VM.name} {stage.hosts[0]} --silence 500ms --within 30s")
     click.echo("The lab and the service run until you press Ctrl-C.")
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()
@@ -238,7 +236,7 @@ def _keep(stage: Stage) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """One demo at a time on a machine.
+    """One demo at a time on a machine. The lock file goes however the demo ends.
 
     :raise SetupError: another one runs.
     """
@@ -252,7 +250,7 @@ def _alone() -> Iterator[None]:
             ) from None
         try:
             yield
-        finally:  # however it ends: by Ctrl-C, too
+        finally:
             _LOCK.unlink(missing_ok=True)
     finally:
         os.close(handle)

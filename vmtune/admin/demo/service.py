@@ -29,12 +29,12 @@ class Service:
     """A running service.
 
     :param url: where it also listens by TCP, for a browser.
-    :param command: the beginning of a command line that verbose to it.
+    :param socket: where the command line reaches it.
     """
 
     client: Client
     url: str
-    command: str
+    socket: Path
     pid: int
 
     @property
@@ -72,7 +72,7 @@ def running_service(folder: Path) -> Iterator[Service]:
     try:
         client = Client(address)
         _wait_until_ready(process, client, log)
-        yield Service(client, f"http://127.0.0.1:{port}", f"vmtune --socket {address}", process.pid)
+        yield Service(client, f"http://127.0.0.1:{port}", address, process.pid)
     finally:
         _stop(process)
 

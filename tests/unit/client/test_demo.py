@@ -1,0 +1,131 @@
+"""The demo: what it orders and says, and that a QEMU that dies is a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.stub_service import Reply, StubService
+from vmtune.admin.demo import reaper as demo_reaper
+from vmtune.admin.demo.compared import PLAN
+from vmtune.admin.demo.demo import _runs, program, to_try
+from vmtune.admin.demo.promise import Promise, lines, sentence
+from vmtune.admin.demo.reaper import ARMS, CHANGES, RingRun, measure, report, timeline
+from vmtune.bench.model.campaign.file import from_json
+from vmtune.bench.services.runs.scenarios import chosen_scenario
+from vmtune.client.connection.http import Client
+
+RUN = "abcdef01-2222-3333-4444-555555555555"
+
+
+def record(state: str = "not converged", **metrics: float) -> dict[str, Any]:
+    return {
+        "id": RUN,
+        "state": state,
+        "ended": True,
+        "counts": state != "failed",
+        "ahead": None,
+        "failure": "QEMU died" if state == "failed" else "",
+        "metrics": metrics,
+    }
+
+
+def test_each_arm_is_a_scenario_and_the_ring_is_what_differs() -> None:
+    made = {arm: chosen_scenario(name, CHANGES) for arm, name in ARMS.items()}
+    rings = {arm: scenario.dirty_ring_entries for arm, scenario in made.items()}
+    assert rings.pop("bitmap") == 0
+    assert len(set(rings.values())) == 1
+    assert [scenario.values.get("reaper_policy", "off") for scenario in made.values()] == [
+        "off", "off", "predict"]  # fmt: skip
+    assert all(scenario.longest_s < 10 for scenario in made.values())
+
+
+def answering(service: StubService, state: str) -> None:
+    service.on("POST", "/runs", Reply(record("queued"), 202))
+    service.on("GET", f"/runs/{RUN}", record(state, guest_silence_ms=90.0, ring_full_exits=3.0))
+    service.on("GET", f"/runs/{RUN}/samples", {"items": [{"at_ms": 1000}], "next": None})
+    gaps = [{"at_ms": 1400.0, "duration_ms": 800.0}, {"at_ms": 2500.0, "duration_ms": 20.0}]
+    service.on("GET", f"/runs/{RUN}/silences", {"items": gaps, "next": None})
+    service.on("GET", "/events", Reply(chunks=[b": following\n\n"]))
+
+
+def test_arms_are_run_in_turn_and_drawn(service: StubService) -> None:
+    answering(service, "not converged")
+    runs = list(measure(Client(service.socket), verbose=False))
+    bodies = [asked.body for asked in service.asked if asked.method == "POST"]
+    assert [body["scenario"] for body in bodies] == list(ARMS.values())
+    shown = list(report(runs))
+    assert all(len(line) <= 80 for line in shown)
+    (drawn, figures) = [line for line in shown if line.startswith("ring, vmtune's reaper")]
+    assert drawn.endswith("█" * 10 + "·" * 20 + "█" * 20)
+    assert figures.split()[-6:] == ["90", "ms", "-", "3"][-6:] or figures.split()[-1] == "3"
+
+
+def test_a_qemu_that_dies_is_a_result(service: StubService) -> None:
+    answering(service, "failed")
+    shown = list(report(list(measure(Client(service.socket), verbose=False))))
+    assert sum("no picture: QEMU died" in line for line in shown) == len(ARMS)
+    assert any("full-dirty-rings" in line for line in shown)
+
+
+def test_short_gaps_are_not_drawn() -> None:
+    assert timeline([(0.0, 15.0), (20.0, 15.0)], width=10) == "█" * 10
+    assert timeline([(0.0, 400.0)], width=10) == "··" + "█" * 8
+
+
+def test_the_campaign_is_one_that_the_service_takes() -> None:
+    made = from_json(dict(PLAN), {})
+    assert [arm.name for arm in made.arms] == ["stock", "tuned"]
+    assert made.blocks == 6
+
+
+def migration(state: str, **parts: Any) -> dict[str, Any]:
+    totals = {"total_time_ms": 9800, "downtime_ms": 212, "transferred_bytes": 1 << 20}
+    return {"state": state, "totals": totals, "intent": None, "step_records": [], "outcomes": [],
+            **parts}  # fmt: skip
+
+
+def promised(silence: float, kept: bool) -> Promise:
+    goals = [
+        {"goal": "max_silence_ms", "bound": 500, "measured": silence, "kept": kept},
+        {"goal": "deadline_s", "bound": 30, "measured": 9.8, "kept": True},
+    ]
+    return Promise(migration("cancelled"), migration("completed", intent={"goals": goals}))
+
+
+def test_the_promise_is_a_line() -> None:
+    assert sentence(promised(212, True)) == (
+        "Promised: silence of at most 500 ms, within 30 s; kept: 212 ms, 9.8 s."
+    )
+    assert "not kept: 700 ms" in sentence(promised(700, False))
+    shown = list(lines(promised(212, True)))
+    assert all(len(line) <= 80 for line in shown)
+    assert any("no, aborted after" in line for line in shown)
+
+
+def test_what_to_try_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MAKELEVEL", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert Path(program()).name == "vmtune"
+    assert any("demo --keep" in line for line in to_try())
+    monkeypatch.setenv("MAKELEVEL", "1")
+    assert any("make demo KEEP=1" in line for line in to_try())
+
+
+def test_without_kvm_the_runs_are_left_out_and_that_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stage:
+        class vm:  # noqa: N801 - an attribute of the demo's stage
+            accelerator = "tcg"
+
+        client = "client"
+
+    one = RingRun("bitmap", record())
+    monkeypatch.setattr(demo_reaper, "measure", lambda client, verbose: iter([one]))
+    assert list(_runs(Stage, verbose=True)) == []  # type: ignore[arg-type]  # what it looks at
+    assert "Skipped" in capsys.readouterr().err
+    Stage.vm.accelerator = "kvm"
+    assert len(list(_runs(Stage, verbose=True))) == 1  # type: ignore[arg-type]  # likewise
