@@ -15,6 +15,7 @@ from vmtune import __version__
 from vmtune.api.auth.authentication import Authenticate
 from vmtune.api.auth.security import closed_unless_declared
 from vmtune.api.auth.sign_in_throttle import SignInThrottle
+from vmtune.api.described import described
 from vmtune.api.errors import add_handlers
 from vmtune.api.http.audit import AuditMiddleware
 from vmtune.api.http.bodies import BodyLimit, BodyLimits
@@ -22,7 +23,7 @@ from vmtune.api.http.coalescing import CoalescingMiddleware
 from vmtune.api.http.kept_answers import KeptAnswers
 from vmtune.api.http.metrics import RequestMetrics
 from vmtune.api.http.middleware import ExactPaths, OriginCheck, RequestContext
-from vmtune.api.pages.web import WebUi
+from vmtune.api.pages.web import BUILT, WebUi
 from vmtune.api.routes import (
     applications,
     assignments,
@@ -113,6 +114,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
     app.add_route(f"{PREFIX}/docs", _docs, include_in_schema=False)
+    app.add_route(f"{PREFIX}/docs/plain", _plain_docs, include_in_schema=False)
     app.mount("/", WebUi())
     add_handlers(app, methods_at)
     # The last is the first that a request meets.
@@ -137,6 +139,22 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
 
 
 async def _docs(request: Request) -> Response:
+    """With search, and requests to try. All of it comes from this service."""
+    if not (BUILT / "api-docs/swagger-ui-bundle.js").is_file():
+        return await _plain_docs(request)
+    return HTMLResponse(
+        render("swagger.html"),
+        headers={
+            "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; "
+            "img-src 'self' data:; style-src 'self' 'unsafe-inline'; base-uri 'none'; "
+            "form-action 'none'; frame-ancestors 'none'",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+        },
+    )
+
+
+async def _plain_docs(request: Request) -> Response:
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return HTMLResponse(
         render("api.html", document=request.app.openapi()),
@@ -218,5 +236,5 @@ def _openapi(app: FastAPI) -> dict[str, Any]:  # any: OpenAPI
             found = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schemas.update(found.pop("$defs", {}))
             schemas[model.__name__] = found
-        app.openapi_schema = document
+        app.openapi_schema = described(document)
     return app.openapi_schema

@@ -8,7 +8,7 @@ from vmtune.api.responses import problems
 from vmtune.api.routes.common import Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.common import problems_of
-from vmtune.api.schemas.health import Health
+from vmtune.api.schemas.health import Health, HealthStatus
 
 router = Router(tags=["health"])
 
@@ -18,7 +18,7 @@ async def get_health(on: Services) -> Health:
     """Health of the service: version, schema and load."""
     problems_now = await on.queries.why_not_writable()
     return Health(
-        status="degraded" if problems_now else "ok",
+        status=HealthStatus.DEGRADED if problems_now else HealthStatus.OK,
         problems=problems_of(problems_now),
         version=__version__,
         schema_revision=on.queries.schema_revision,

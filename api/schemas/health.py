@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from enum import StrEnum
 
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model, ProblemItem
 
 
+class HealthStatus(StrEnum):
+    """Whether the service does all of its work."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+
+
 class Health(Model):
     """Health of the service."""
 
-    status: Literal["ok", "degraded"] = Field(
+    status: HealthStatus = Field(
         description="Degraded: the service reads, and what has to be written is refused."
     )
     problems: list[ProblemItem] = Field(description="Why it is degraded; else empty.")

@@ -26,7 +26,7 @@ RawIntent = Annotated[
 
 
 class GoalKeptView(Model):
-    """A goal, held against what happened; both in the goal's unit."""
+    """A goal, compared with what happened; both in the goal's unit."""
 
     goal: str
     bound: int

@@ -103,7 +103,7 @@ class ShiftView(Model):
     run: UUID
     since: datetime
     kind: ChangeKind = Field(
-        description="`step`: from one run to the next. `ramp`: by and by. `spread`: the level "
+        description="`step`: from one run to the next. `ramp`: gradually. `spread`: the level "
         "stayed, the runs lie wider apart or less wide."
     )
     until: datetime | None = Field(description="When a ramp reached its last level.")

@@ -32,7 +32,7 @@ READING_POSTS = {
 }
 """What changes nothing although it is no GET."""
 FOR_EVERYBODY = OPEN
-PLAIN = {"/api/v1/openapi.json", "/api/v1/docs"}
+PLAIN = {"/api/v1/openapi.json", "/api/v1/docs", "/api/v1/docs/plain"}
 """Routes that are none of FastAPI's; the middleware lets only those in who may read."""
 
 

@@ -2278,7 +2278,10 @@ export interface components {
              * @description A user's number, a token's id, a provider's subject.
              */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
         };
         /**
@@ -2314,7 +2317,10 @@ export interface components {
          * @description Applications, newest first.
          */
         ApplicationPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["ApplicationView"][];
             /**
              * Next
@@ -2337,18 +2343,29 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
             /**
              * Vm
              * Format: uuid
+             * @description UUID of the VM.
              */
             vm: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string;
-            /** Revision */
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
             revision: number;
             /**
              * Values
@@ -2357,14 +2374,20 @@ export interface components {
             values: {
                 [key: string]: boolean | number | string;
             };
-            /** Texts */
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
             texts: {
                 [key: string]: string;
             };
             state: components["schemas"]["ApplicationState"];
             /** Best Effort */
             best_effort: boolean;
-            /** Outcomes */
+            /**
+             * Outcomes
+             * @description Each tunable: wanted, seen, and what came of it.
+             */
             outcomes: components["schemas"]["OutcomeView"][];
             /**
              * Problems
@@ -2374,9 +2397,13 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
         };
         /**
@@ -2391,7 +2418,10 @@ export interface components {
              * @default
              */
             key: string;
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string;
         };
         /**
@@ -2399,7 +2429,10 @@ export interface components {
          * @description Assignments, oldest first.
          */
         AssignmentPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["AssignmentView"][];
             /**
              * Next
@@ -2412,18 +2445,25 @@ export interface components {
          * @description One assignment.
          */
         AssignmentView: {
-            /** Id */
+            /**
+             * Id
+             * @description Its id.
+             */
             id: number;
             target: components["schemas"]["Target"];
             /** Key */
             key: string;
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string;
             /** Description */
             description: string;
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
         };
@@ -2523,7 +2563,10 @@ export interface components {
          */
         BootMark: {
             name: components["schemas"]["BootMarkName"];
-            /** At Ms */
+            /**
+             * At Ms
+             * @description Milliseconds since the record's start.
+             */
             at_ms: number;
             /** Region Updates */
             region_updates?: number | null;
@@ -2605,7 +2648,10 @@ export interface components {
          * @description Signed-in browsers, sorted by user name.
          */
         BrowserPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["BrowserView"][];
             /**
              * Next
@@ -2618,7 +2664,10 @@ export interface components {
          * @description A browser that is signed in.
          */
         BrowserView: {
-            /** Id */
+            /**
+             * Id
+             * @description Its id.
+             */
             id: string;
             /** @description The token of its sign-in, or the user of the identity provider. */
             who: components["schemas"]["ActorView"];
@@ -2643,6 +2692,7 @@ export interface components {
             /**
              * Expires At
              * Format: date-time
+             * @description When it ends; null: never.
              */
             expires_at: string;
             /**
@@ -2659,30 +2709,52 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             kind: components["schemas"]["ScenarioKind"];
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             state: components["schemas"]["CampaignState"];
-            /** Ended */
+            /**
+             * Ended
+             * @description Whether it has ended.
+             */
             ended: boolean;
             /**
              * Reason
              * @description Why it is paused or failed; empty if a user paused it.
              */
             reason: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
-            /** Arms */
+            /**
+             * Arms
+             * @description The arms that are compared.
+             */
             arms: string[];
             /** Cells */
             cells: string[];
-            /** Blocks */
+            /**
+             * Blocks
+             * @description How many blocks.
+             */
             blocks: number;
-            /** Seed */
+            /**
+             * Seed
+             * @description The seed of the runs' order.
+             */
             seed: number;
             /** Primary Metric */
             primary_metric: string;
@@ -2714,9 +2786,13 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
             /**
              * Campaign
@@ -2742,7 +2818,10 @@ export interface components {
          * @description Campaigns, newest first.
          */
         CampaignPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["CampaignView"][];
             /**
              * Next
@@ -2764,30 +2843,52 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             kind: components["schemas"]["ScenarioKind"];
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             state: components["schemas"]["CampaignState"];
-            /** Ended */
+            /**
+             * Ended
+             * @description Whether it has ended.
+             */
             ended: boolean;
             /**
              * Reason
              * @description Why it is paused or failed; empty if a user paused it.
              */
             reason: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
-            /** Arms */
+            /**
+             * Arms
+             * @description The arms that are compared.
+             */
             arms: string[];
             /** Cells */
             cells: string[];
-            /** Blocks */
+            /**
+             * Blocks
+             * @description How many blocks.
+             */
             blocks: number;
-            /** Seed */
+            /**
+             * Seed
+             * @description The seed of the runs' order.
+             */
             seed: number;
             /** Primary Metric */
             primary_metric: string;
@@ -2819,9 +2920,13 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
         };
         /**
@@ -2829,9 +2934,15 @@ export interface components {
          * @description One profile.
          */
         CandidateView: {
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string | null;
-            /** Revision */
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
             revision: number | null;
             /**
              * Blockers
@@ -2884,12 +2995,18 @@ export interface components {
          * @description One thing that a migration needs.
          */
         CheckStepView: {
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /** What */
             what: string;
             result: components["schemas"]["Result"];
-            /** Message */
+            /**
+             * Message
+             * @description What is wrong, in a sentence.
+             */
             message: string;
             /**
              * Remedy
@@ -2902,11 +3019,17 @@ export interface components {
          * @description Accepted values, converted to the tunables' units, and accepted steps.
          */
         CheckedValues: {
-            /** Values */
+            /**
+             * Values
+             * @description Values of tunables, by name, in the units' bases.
+             */
             values: {
                 [key: string]: boolean | number | string;
             };
-            /** Texts */
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
             texts: {
                 [key: string]: string;
             };
@@ -2915,9 +3038,15 @@ export interface components {
              * @description Values that were rounded, or that a plan refuses on some hosts.
              */
             notes: components["schemas"]["ValueNoteView"][];
-            /** Steps */
+            /**
+             * Steps
+             * @description Convergence steps.
+             */
             steps: components["schemas"]["StepView"][];
-            /** Step Texts */
+            /**
+             * Step Texts
+             * @description The steps as people read them.
+             */
             step_texts: string[];
         };
         /**
@@ -2991,6 +3120,7 @@ export interface components {
             verdict?: components["schemas"]["Verdict"] | null;
             /**
              * Reason
+             * @description Why, in a sentence.
              * @default
              */
             reason: string;
@@ -3002,6 +3132,7 @@ export interface components {
             below_noise_floor?: boolean | null;
             /**
              * Notes
+             * @description What else to know, in sentences.
              * @default []
              */
             notes: string[];
@@ -3018,10 +3149,14 @@ export interface components {
             format: "vmtune comparison";
             /**
              * Version
+             * @description The version.
              * @constant
              */
             version: 1;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             /**
              * Made At
@@ -3030,7 +3165,10 @@ export interface components {
             made_at: string;
             /** Primary Metric */
             primary_metric: string;
-            /** Arms */
+            /**
+             * Arms
+             * @description The arms that are compared.
+             */
             arms: components["schemas"]["ReportArm"][];
             /** Environments */
             environments: components["schemas"]["ReportEnvironment"][];
@@ -3040,17 +3178,29 @@ export interface components {
             metrics: components["schemas"]["ReportMetric"][];
             /** Cells */
             cells: components["schemas"]["ReportCell"][];
-            /** Runs */
+            /**
+             * Runs
+             * @description The runs.
+             */
             runs: components["schemas"]["ReportRun"][];
             /** Campaign */
             campaign: string;
-            /** Seed */
+            /**
+             * Seed
+             * @description The seed of the runs' order.
+             */
             seed: number | null;
-            /** Blocks */
+            /**
+             * Blocks
+             * @description How many blocks.
+             */
             blocks: number;
             /** Withheld */
             withheld: string;
-            /** Notes */
+            /**
+             * Notes
+             * @description What else to know, in sentences.
+             */
             notes: string[];
             /**
              * Texts
@@ -3072,6 +3222,7 @@ export interface components {
             /**
              * Since
              * Format: date-time
+             * @description Since when.
              */
             since: string;
             /**
@@ -3147,7 +3298,10 @@ export interface components {
          * @description CPU time that all threads of a QEMU have used so far, user and system together.
          */
         CpuMark: {
-            /** At Ms */
+            /**
+             * At Ms
+             * @description Milliseconds since the record's start.
+             */
             at_ms: number;
             /** Cpu Ms */
             cpu_ms: number;
@@ -3157,7 +3311,10 @@ export interface components {
          * @description CPU time of a run's QEMU, oldest first.
          */
         CpuMarkPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["CpuMarkView"][];
             /**
              * Next
@@ -3170,7 +3327,10 @@ export interface components {
          * @description CPU time of the QEMU of a block run so far.
          */
         CpuMarkView: {
-            /** At Ms */
+            /**
+             * At Ms
+             * @description Milliseconds since the record's start.
+             */
             at_ms: number;
             /** Cpu Ms */
             cpu_ms: number;
@@ -3180,7 +3340,10 @@ export interface components {
          * @description CPU time of a run's two QEMUs, oldest first.
          */
         CpuSamplePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["CpuSampleView"][];
             /**
              * Next
@@ -3193,7 +3356,10 @@ export interface components {
          * @description CPU time of a QEMU so far, by kind of thread.
          */
         CpuSampleView: {
-            /** At Ms */
+            /**
+             * At Ms
+             * @description Milliseconds since the record's start.
+             */
             at_ms: number;
             side: components["schemas"]["HostSide"];
             /** Vcpu Ms */
@@ -3224,12 +3390,16 @@ export interface components {
          *         something else, so there is no verdict unless both arms succeed equally often.
          */
         Criterion: {
-            /** Metric */
+            /**
+             * Metric
+             * @description Name of the metric.
+             */
             metric: string;
             /** @default lower */
             direction: components["schemas"]["Direction"];
             /**
              * Unit
+             * @description The unit of its values.
              * @default
              */
             unit: string;
@@ -3271,7 +3441,10 @@ export interface components {
          * @description Host diagnostics: findings, and checks that could not run.
          */
         DiagnosisView: {
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /**
              * Healthy
@@ -3307,7 +3480,10 @@ export interface components {
          * @description The VMs that drift, sorted by name.
          */
         DriftPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["DriftView"][];
             /**
              * Next
@@ -3342,7 +3518,10 @@ export interface components {
          * @description The last scan of each host, sorted by name.
          */
         DriftScanPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["DriftScanView"][];
             /**
              * Next
@@ -3355,7 +3534,10 @@ export interface components {
          * @description The last scan of a host.
          */
         DriftScanView: {
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /**
              * Pending
@@ -3388,11 +3570,18 @@ export interface components {
             /**
              * Vm
              * Format: uuid
+             * @description UUID of the VM.
              */
             vm: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             tuning: components["schemas"]["TuningView"];
         };
@@ -3420,9 +3609,15 @@ export interface components {
             /** Estimate */
             estimate: number;
             bound: components["schemas"]["Bound"];
-            /** Low */
+            /**
+             * Low
+             * @description The interval's lower end; null where it has none.
+             */
             low: number | null;
-            /** High */
+            /**
+             * High
+             * @description The interval's upper end; null where it has none.
+             */
             high: number | null;
             /** Level */
             level: number;
@@ -3453,11 +3648,18 @@ export interface components {
             /**
              * Uuid
              * Format: uuid
+             * @description UUID of the VM.
              */
             uuid: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /** Readings */
             readings: {
@@ -3469,7 +3671,10 @@ export interface components {
          * @description Entries, newest first.
          */
         EntryPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["EntryView"][];
             /**
              * Next
@@ -3482,11 +3687,15 @@ export interface components {
          * @description An entry of the audit log.
          */
         EntryView: {
-            /** Number */
+            /**
+             * Number
+             * @description Its number.
+             */
             number: number;
             /**
              * At
              * Format: date-time
+             * @description When.
              */
             at: string;
             who: components["schemas"]["ActorView"];
@@ -3549,7 +3758,10 @@ export interface components {
         EnvironmentDifference: {
             /** Field */
             field: string;
-            /** Values */
+            /**
+             * Values
+             * @description Values of tunables, by name, in the units' bases.
+             */
             values: unknown[];
             /**
              * Expected
@@ -3562,7 +3774,10 @@ export interface components {
          * @description The environment of runs.
          */
         EnvironmentView: {
-            /** Fingerprint */
+            /**
+             * Fingerprint
+             * @description Of the environment: the same for environments that are the same.
+             */
             fingerprint: string;
             /** Environment */
             environment: {
@@ -3626,7 +3841,10 @@ export interface components {
          * @description Evacuations, newest first.
          */
         EvacuationPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["EvacuationView"][];
             /**
              * Next
@@ -3639,7 +3857,10 @@ export interface components {
          * @description The plan of an evacuation: destinations and blockers.
          */
         EvacuationPlanView: {
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             order: components["schemas"]["Order"];
             /**
@@ -3684,9 +3905,13 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /**
              * Destinations
@@ -3706,7 +3931,10 @@ export interface components {
              */
             profile: string | null;
             state: components["schemas"]["EvacuationState"];
-            /** Ended */
+            /**
+             * Ended
+             * @description Whether it has ended.
+             */
             ended: boolean;
             /**
              * Reason
@@ -3747,9 +3975,13 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
         };
         /**
@@ -3757,7 +3989,10 @@ export interface components {
          * @description VMs of an evacuation, in order of migration.
          */
         EvacuationVmPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["EvacuationVmView"][];
             /**
              * Next
@@ -3779,9 +4014,13 @@ export interface components {
             /**
              * Vm
              * Format: uuid
+             * @description UUID of the VM.
              */
             vm: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /**
              * Memory Bytes
@@ -3850,9 +4089,13 @@ export interface components {
             /**
              * Uuid
              * Format: uuid
+             * @description UUID of the VM.
              */
             uuid: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             winner: components["schemas"]["AssignmentView"] | null;
             /**
@@ -3860,7 +4103,10 @@ export interface components {
              * @description Most specific first.
              */
             candidates: components["schemas"]["AssignmentView"][];
-            /** Reason */
+            /**
+             * Reason
+             * @description Why, in a sentence.
+             */
             reason: string;
         };
         /**
@@ -3868,13 +4114,25 @@ export interface components {
          * @description A condition of a measurement.
          */
         FactView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
-            /** Value */
+            /**
+             * Value
+             * @description The value, in the unit's base.
+             */
             value: boolean | number | string;
-            /** Text */
+            /**
+             * Text
+             * @description The same as people read it.
+             */
             text: string;
         };
         /**
@@ -3884,7 +4142,10 @@ export interface components {
          *     :param above: the true figure is more than *value*.
          */
         Figure: {
-            /** Value */
+            /**
+             * Value
+             * @description The value, in the unit's base.
+             */
             value: number;
             /**
              * Above
@@ -3911,7 +4172,10 @@ export interface components {
              * @description Null if it concerns the VM, a host, or a step of the profile.
              */
             tunable: string | null;
-            /** Message */
+            /**
+             * Message
+             * @description What is wrong, in a sentence.
+             */
             message: string;
             /** Remedy */
             remedy: string;
@@ -3976,7 +4240,10 @@ export interface components {
          * @description Found changes, the latest first.
          */
         FoundChangePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["FoundChangeView"][];
             /**
              * Next
@@ -3992,11 +4259,18 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
-            /** Scenario */
+            /**
+             * Scenario
+             * @description Name of the scenario.
+             */
             scenario: string;
-            /** Metric */
+            /**
+             * Metric
+             * @description Name of the metric.
+             */
             metric: string;
             /**
              * Setup
@@ -4012,10 +4286,14 @@ export interface components {
             /**
              * Since
              * Format: date-time
+             * @description Since when.
              */
             since: string;
             kind: components["schemas"]["ChangeKind"];
-            /** Text */
+            /**
+             * Text
+             * @description The same as people read it.
+             */
             text: string;
             /** Worse */
             worse: boolean;
@@ -4025,7 +4303,10 @@ export interface components {
              */
             found_at: string;
             triage: components["schemas"]["Triage"];
-            /** Note */
+            /**
+             * Note
+             * @description A note by people.
+             */
             note: string;
             /** Triaged By */
             triaged_by: string;
@@ -4056,7 +4337,7 @@ export interface components {
         };
         /**
          * GoalKeptView
-         * @description A goal, held against what happened; both in the goal's unit.
+         * @description A goal, compared with what happened; both in the goal's unit.
          */
         GoalKeptView: {
             /** Goal */
@@ -4079,7 +4360,10 @@ export interface components {
          * @description Passes of a run's guest, oldest first.
          */
         GuestPassPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["GuestPassView"][];
             /**
              * Next
@@ -4094,7 +4378,10 @@ export interface components {
         GuestPassView: {
             /** Worker */
             worker: number;
-            /** Number */
+            /**
+             * Number
+             * @description Its number.
+             */
             number: number;
             /**
              * At Ms
@@ -4119,18 +4406,17 @@ export interface components {
          * @description Health of the service.
          */
         Health: {
-            /**
-             * Status
-             * @description Degraded: the service reads, and what has to be written is refused.
-             * @enum {string}
-             */
-            status: "ok" | "degraded";
+            /** @description Degraded: the service reads, and what has to be written is refused. */
+            status: components["schemas"]["HealthStatus"];
             /**
              * Problems
              * @description Why it is degraded; else empty.
              */
             problems: components["schemas"]["ProblemItem"][];
-            /** Version */
+            /**
+             * Version
+             * @description The version.
+             */
             version: string;
             /** Schema Revision */
             schema_revision: string;
@@ -4145,22 +4431,40 @@ export interface components {
             hosts: number;
         };
         /**
+         * HealthStatus
+         * @description Whether the service does all of its work.
+         * @enum {string}
+         */
+        HealthStatus: "ok" | "degraded";
+        /**
          * HistoryView
          * @description A metric of a scenario over time, separately for each setup.
          */
         HistoryView: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["SetupHistoryView"][];
             /**
              * Next
              * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
-            /** Scenario */
+            /**
+             * Scenario
+             * @description Name of the scenario.
+             */
             scenario: string;
-            /** Metric */
+            /**
+             * Metric
+             * @description Name of the metric.
+             */
             metric: string;
-            /** Unit */
+            /**
+             * Unit
+             * @description The unit of its values.
+             */
             unit: string;
             /** @description Which values are better. */
             direction: components["schemas"]["Direction"];
@@ -4188,7 +4492,10 @@ export interface components {
          * @description A check of a host, and of the way to another one.
          */
         HostCheckView: {
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /**
              * To
@@ -4200,7 +4507,10 @@ export interface components {
              * @description No step failed. Steps that were not seen prove nothing.
              */
             passed: boolean;
-            /** Steps */
+            /**
+             * Steps
+             * @description Convergence steps.
+             */
             steps: components["schemas"]["CheckStepView"][];
         };
         /**
@@ -4210,6 +4520,7 @@ export interface components {
         HostCreate: {
             /**
              * Name
+             * @description Its name.
              * @example rack7
              */
             name: string;
@@ -4258,7 +4569,10 @@ export interface components {
          * @description A host and its current state, or why it does not answer.
          */
         HostDetail: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Uri */
             uri: string;
@@ -4275,6 +4589,7 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
             /**
@@ -4359,9 +4674,15 @@ export interface components {
             connection: components["schemas"]["Connection"];
             /** Hostname */
             hostname: string;
-            /** Uuid */
+            /**
+             * Uuid
+             * @description UUID of the VM.
+             */
             uuid: string;
-            /** Qemu Version */
+            /**
+             * Qemu Version
+             * @description QEMU's version.
+             */
             qemu_version: string | null;
             /** Libvirt Version */
             libvirt_version: string | null;
@@ -4454,7 +4775,10 @@ export interface components {
          * @description Hosts, sorted by name.
          */
         HostPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["HostView"][];
             /**
              * Next
@@ -4486,7 +4810,10 @@ export interface components {
          * @description A host.
          */
         HostView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Uri */
             uri: string;
@@ -4503,6 +4830,7 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
             /**
@@ -4598,6 +4926,7 @@ export interface components {
         LabelsReplace: {
             /**
              * Labels
+             * @description Its labels, by key.
              * @example {
              *       "tier": "db"
              *     }
@@ -4614,9 +4943,13 @@ export interface components {
             /**
              * Uuid
              * Format: uuid
+             * @description UUID of the VM.
              */
             uuid: string;
-            /** Labels */
+            /**
+             * Labels
+             * @description Its labels, by key.
+             */
             labels: {
                 [key: string]: string;
             };
@@ -4639,7 +4972,10 @@ export interface components {
          */
         LibvirtNameView: {
             kind: components["schemas"]["LibvirtKind"];
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Virsh */
             virsh: string;
@@ -4654,7 +4990,10 @@ export interface components {
          * @description The limits of a host that vmtune can raise.
          */
         LimitList: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["LimitView"][];
         };
         /**
@@ -4662,7 +5001,10 @@ export interface components {
          * @description A limit of the host.
          */
         LimitView: {
-            /** Tunable */
+            /**
+             * Tunable
+             * @description Name of the tunable.
+             */
             tunable: string;
             /** Sysctl */
             sysctl: string;
@@ -4696,6 +5038,7 @@ export interface components {
         LimitsSet: {
             /**
              * Values
+             * @description Values of tunables, by name, in the units' bases.
              * @example {
              *       "vm_max_map_count": 262144
              *     }
@@ -4718,11 +5061,13 @@ export interface components {
             /**
              * Run
              * Format: uuid
+             * @description Id of the run.
              */
             run: string;
             /**
              * At
              * Format: date-time
+             * @description When.
              */
             at: string;
             state: components["schemas"]["RunState"];
@@ -4738,7 +5083,10 @@ export interface components {
          * @description Scenarios that have runs, sorted by name.
          */
         MeasuredScenarioPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["MeasuredScenarioView"][];
             /**
              * Next
@@ -4751,9 +5099,15 @@ export interface components {
          * @description A scenario that has runs.
          */
         MeasuredScenarioView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Runs */
+            /**
+             * Runs
+             * @description The runs.
+             */
             runs: number;
             /**
              * Newest
@@ -4782,9 +5136,15 @@ export interface components {
         Medians: {
             /** Estimate */
             estimate: number;
-            /** Low */
+            /**
+             * Low
+             * @description The interval's lower end; null where it has none.
+             */
             low: number | null;
-            /** High */
+            /**
+             * High
+             * @description The interval's upper end; null where it has none.
+             */
             high: number | null;
         };
         /**
@@ -4792,7 +5152,10 @@ export interface components {
          * @description Metrics, most important first.
          */
         MetricPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["MetricView"][];
             /**
              * Next
@@ -4805,11 +5168,17 @@ export interface components {
          * @description One metric of runs.
          */
         MetricView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** @description Kind of runs that have it. */
             kind: components["schemas"]["ScenarioKind"];
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             unit: components["schemas"]["Unit"];
             better: components["schemas"]["Direction"];
@@ -4855,6 +5224,7 @@ export interface components {
             /**
              * Vm
              * Format: uuid
+             * @description UUID of the VM.
              */
             vm: string;
             /**
@@ -4954,6 +5324,7 @@ export interface components {
             /**
              * Vm
              * Format: uuid
+             * @description UUID of the VM.
              */
             vm: string;
             /** Vm Name */
@@ -4971,7 +5342,10 @@ export interface components {
          * @description Migrations, newest first.
          */
         MigrationPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["MigrationView"][];
             /**
              * Next
@@ -5016,11 +5390,13 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
             /**
              * Vm
              * Format: uuid
+             * @description UUID of the VM.
              */
             vm: string;
             /** Vm Name */
@@ -5039,7 +5415,10 @@ export interface components {
              * @description Null if it migrates untuned.
              */
             profile: string | null;
-            /** Revision */
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
             revision: number | null;
             /**
              * Values
@@ -5048,7 +5427,10 @@ export interface components {
             values: {
                 [key: string]: boolean | number | string;
             };
-            /** Texts */
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
             texts: {
                 [key: string]: string;
             };
@@ -5106,7 +5488,10 @@ export interface components {
              * @description The profile's convergence steps.
              */
             steps: components["schemas"]["StepView"][];
-            /** Step Texts */
+            /**
+             * Step Texts
+             * @description The steps as people read them.
+             */
             step_texts: string[];
             /**
              * Step Records
@@ -5130,16 +5515,23 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Started At */
+            /**
+             * Started At
+             * @description When it started; null while it has not.
+             */
             started_at: string | null;
             /**
              * Active At
              * @description When QEMU first reported it active.
              */
             active_at: string | null;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
             /**
              * Queued
@@ -5222,13 +5614,19 @@ export interface components {
          * @description Outcome of one tunable.
          */
         OutcomeView: {
-            /** Tunable */
+            /**
+             * Tunable
+             * @description Name of the tunable.
+             */
             tunable: string;
             status: components["schemas"]["Status"];
             wanted: components["schemas"]["ValueText"] | null;
             /** @description The value that was read back; null if unreadable. */
             seen: components["schemas"]["ValueText"] | null;
-            /** Reason */
+            /**
+             * Reason
+             * @description Why, in a sentence.
+             */
             reason: string;
         };
         /**
@@ -5325,7 +5723,10 @@ export interface components {
          * @description One tunable of the plan.
          */
         PlanItemView: {
-            /** Tunable */
+            /**
+             * Tunable
+             * @description Name of the tunable.
+             */
             tunable: string;
             wanted: components["schemas"]["ValueText"];
             current: components["schemas"]["ReadingView"];
@@ -5351,11 +5752,15 @@ export interface components {
             /**
              * Vm
              * Format: uuid
+             * @description UUID of the VM.
              */
             vm: string;
             /** Vm Name */
             vm_name: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /** Destination */
             destination: string | null;
@@ -5365,7 +5770,10 @@ export interface components {
              * @description Null if none was given and none is assigned.
              */
             profile: string | null;
-            /** Revision */
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
             revision: number | null;
             /**
              * Clean
@@ -5379,14 +5787,20 @@ export interface components {
             blockers: string[];
             /** Findings */
             findings: components["schemas"]["FindingView"][];
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["PlanItemView"][];
             /**
              * Steps
              * @description Convergence steps.
              */
             steps: components["schemas"]["StepView"][];
-            /** Step Texts */
+            /**
+             * Step Texts
+             * @description The steps as people read them.
+             */
             step_texts: string[];
             /** @description The equivalent `virsh migrate`; null without a destination or without libvirt. */
             virsh: components["schemas"]["VirshView"] | null;
@@ -5396,7 +5810,10 @@ export interface components {
          * @description A campaign's runs in order of execution.
          */
         PlannedRunPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["PlannedRunView"][];
             /**
              * Next
@@ -5426,7 +5843,10 @@ export interface components {
             position: number;
             /** Cell */
             cell: string;
-            /** Scenario */
+            /**
+             * Scenario
+             * @description Name of the scenario.
+             */
             scenario: string;
             /** Arm */
             arm: string;
@@ -5451,16 +5871,24 @@ export interface components {
             /**
              * Run
              * Format: uuid
+             * @description Id of the run.
              */
             run: string;
             /**
              * At
              * Format: date-time
+             * @description When.
              */
             at: string;
-            /** Value */
+            /**
+             * Value
+             * @description The value, in the unit's base.
+             */
             value: number;
-            /** Fingerprint */
+            /**
+             * Fingerprint
+             * @description Of the environment: the same for environments that are the same.
+             */
             fingerprint: string | null;
             /**
              * At Limit
@@ -5499,7 +5927,10 @@ export interface components {
          * @description The pools of a host's running VMs, closest to the limit first.
          */
         PoolList: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["PoolView"][];
         };
         /**
@@ -5510,13 +5941,23 @@ export interface components {
             /**
              * Uuid
              * Format: uuid
+             * @description UUID of the VM.
              */
             uuid: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
-            /** Qemu Version */
+            /**
+             * Qemu Version
+             * @description QEMU's version.
+             */
             qemu_version: string;
             /** @description Design of the coroutine pool in this QEMU. */
             design: components["schemas"]["vmtune__model__host__pools__Design"];
@@ -5674,7 +6115,10 @@ export interface components {
              * @description Stable and machine-readable.
              */
             code: string;
-            /** Message */
+            /**
+             * Message
+             * @description What is wrong, in a sentence.
+             */
             message: string;
             /**
              * Remedy
@@ -5692,7 +6136,10 @@ export interface components {
          *     :param vsz_bytes: its address space; *rss_bytes* what of it is in memory.
          */
         ProcessSample: {
-            /** At Ms */
+            /**
+             * At Ms
+             * @description Milliseconds since the record's start.
+             */
             at_ms: number;
             phase: components["schemas"]["LoadPhase"];
             /** Maps */
@@ -5709,7 +6156,10 @@ export interface components {
          * @description Samples of a run's QEMU, oldest first.
          */
         ProcessSamplePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["ProcessSampleView"][];
             /**
              * Next
@@ -5722,7 +6172,10 @@ export interface components {
          * @description Host resources of the QEMU of a block run.
          */
         ProcessSampleView: {
-            /** At Ms */
+            /**
+             * At Ms
+             * @description Milliseconds since the record's start.
+             */
             at_ms: number;
             phase: components["schemas"]["LoadPhase"];
             /**
@@ -5747,6 +6200,7 @@ export interface components {
         ProfileCreate: {
             /**
              * Name
+             * @description Its name.
              * @example fast
              */
             name: string;
@@ -5798,7 +6252,10 @@ export interface components {
          * @description Profiles, sorted by name.
          */
         ProfilePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["ProfileView"][];
             /**
              * Next
@@ -5811,11 +6268,17 @@ export interface components {
          * @description Changes: values by name, null to unset a tunable; others stay. Steps replace all steps.
          */
         ProfilePatch: {
-            /** Values */
+            /**
+             * Values
+             * @description Values of tunables, by name, in the units' bases.
+             */
             values?: {
                 [key: string]: boolean | number | string | null;
             } | null;
-            /** Steps */
+            /**
+             * Steps
+             * @description Convergence steps.
+             */
             steps?: {
                 [key: string]: unknown;
             }[] | null;
@@ -5881,7 +6344,10 @@ export interface components {
          * @description All templates, vmtune's own first.
          */
         ProfileTemplatePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["ProfileTemplateView"][];
             /**
              * Next
@@ -5894,7 +6360,10 @@ export interface components {
          * @description Values and steps to begin a profile with.
          */
         ProfileTemplateView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /**
              * Title
@@ -5908,38 +6377,17 @@ export interface components {
              * @description Whose policy it is and which of its settings; empty for vmtune's own.
              */
             source: string;
-            /** Values */
-            values: {
-                [key: string]: boolean | number | string;
-            };
-            /** Texts */
-            texts: {
-                [key: string]: string;
-            };
-            /** Steps */
-            steps: components["schemas"]["StepView"][];
-            /** Step Texts */
-            step_texts: string[];
-        };
-        /**
-         * ProfileView
-         * @description A profile at its current revision.
-         */
-        ProfileView: {
-            /** Name */
-            name: string;
-            /** Description */
-            description: string;
             /**
-             * Revision
-             * @description Its ETag is this number, quoted.
+             * Values
+             * @description Values of tunables, by name, in the units' bases.
              */
-            revision: number;
-            /** Values */
             values: {
                 [key: string]: boolean | number | string;
             };
-            /** Texts */
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
             texts: {
                 [key: string]: string;
             };
@@ -5948,13 +6396,62 @@ export interface components {
              * @description Convergence steps.
              */
             steps: components["schemas"]["StepView"][];
-            /** Step Texts */
+            /**
+             * Step Texts
+             * @description The steps as people read them.
+             */
             step_texts: string[];
-            /** Note */
+        };
+        /**
+         * ProfileView
+         * @description A profile at its current revision.
+         */
+        ProfileView: {
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /** Description */
+            description: string;
+            /**
+             * Revision
+             * @description Its ETag is this number, quoted.
+             */
+            revision: number;
+            /**
+             * Values
+             * @description Values of tunables, by name, in the units' bases.
+             */
+            values: {
+                [key: string]: boolean | number | string;
+            };
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
+            texts: {
+                [key: string]: string;
+            };
+            /**
+             * Steps
+             * @description Convergence steps.
+             */
+            steps: components["schemas"]["StepView"][];
+            /**
+             * Step Texts
+             * @description The steps as people read them.
+             */
+            step_texts: string[];
+            /**
+             * Note
+             * @description A note by people.
+             */
             note: string;
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
             /**
@@ -6011,7 +6508,10 @@ export interface components {
             high: number | null;
             /** Approximate */
             approximate: boolean;
-            /** Text */
+            /**
+             * Text
+             * @description The same as people read it.
+             */
             text: string;
         };
         /**
@@ -6019,7 +6519,10 @@ export interface components {
          * @description The QEMUs of the settings; the installed one is called system.
          */
         QemuPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["QemuView"][];
             /**
              * Next
@@ -6040,7 +6543,10 @@ export interface components {
          * @description A QEMU that runs can use.
          */
         QemuView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Binary */
             binary: string;
@@ -6062,7 +6568,10 @@ export interface components {
          */
         QmpNameView: {
             kind: components["schemas"]["QmpKind"];
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
         };
         /**
@@ -6070,11 +6579,17 @@ export interface components {
          * @description A likely value, and the bounds between which 90 % are meant to be.
          */
         RangeView: {
-            /** Low */
+            /**
+             * Low
+             * @description The interval's lower end; null where it has none.
+             */
             low: number;
             /** Likely */
             likely: number;
-            /** High */
+            /**
+             * High
+             * @description The interval's upper end; null where it has none.
+             */
             high: number;
         };
         /**
@@ -6098,9 +6613,15 @@ export interface components {
             b_runs: number;
             /** Difference */
             difference: number;
-            /** Low */
+            /**
+             * Low
+             * @description The interval's lower end; null where it has none.
+             */
             low: number;
-            /** High */
+            /**
+             * High
+             * @description The interval's upper end; null where it has none.
+             */
             high: number;
             /** P */
             p: number;
@@ -6115,7 +6636,10 @@ export interface components {
              * @description Null if unreadable or if parts differ.
              */
             value: boolean | number | string | null;
-            /** Text */
+            /**
+             * Text
+             * @description The same as people read it.
+             */
             text: string;
             /**
              * Parts
@@ -6209,7 +6733,10 @@ export interface components {
          * @description One of the compared variants.
          */
         ReferenceArmView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Facts */
             facts: components["schemas"]["FactView"][];
@@ -6219,9 +6746,15 @@ export interface components {
          * @description A constant of the source.
          */
         ReferenceConstantView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Values */
+            /**
+             * Values
+             * @description Values of tunables, by name, in the units' bases.
+             */
             values: number[];
         };
         /**
@@ -6229,7 +6762,10 @@ export interface components {
          * @description Sources, sorted by id.
          */
         ReferencePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["ReferenceSummary"][];
             /**
              * Next
@@ -6282,7 +6818,10 @@ export interface components {
              * @description Mailing list, project or document.
              */
             place: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             /**
              * Date
@@ -6309,9 +6848,15 @@ export interface components {
          * @description Summary of a source.
          */
         ReferenceSummary: {
-            /** Id */
+            /**
+             * Id
+             * @description Its id.
+             */
             id: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             source: components["schemas"]["ReferenceSourceView"];
             /** Tables */
@@ -6322,9 +6867,15 @@ export interface components {
          * @description Figures of one kind.
          */
         ReferenceTableView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             form: components["schemas"]["Form-Output"];
             /**
@@ -6343,7 +6894,10 @@ export interface components {
              * @description How the two differ, or why there is no comparable metric.
              */
             metric_note: string;
-            /** Note */
+            /**
+             * Note
+             * @description A note by people.
+             */
             note: string;
             /** Rows */
             rows: components["schemas"]["ReferenceRowView"][];
@@ -6353,9 +6907,15 @@ export interface components {
          * @description One source's measurements.
          */
         ReferenceView: {
-            /** Id */
+            /**
+             * Id
+             * @description Its id.
+             */
             id: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             source: components["schemas"]["ReferenceSourceView"];
             /**
@@ -6363,13 +6923,19 @@ export interface components {
              * @description Conditions of all figures.
              */
             setup: components["schemas"]["FactView"][];
-            /** Arms */
+            /**
+             * Arms
+             * @description The arms that are compared.
+             */
             arms: components["schemas"]["ReferenceArmView"][];
             /** Tables */
             tables: components["schemas"]["ReferenceTableView"][];
             /** Constants */
             constants: components["schemas"]["ReferenceConstantView"][];
-            /** Notes */
+            /**
+             * Notes
+             * @description What else to know, in sentences.
+             */
             notes: string[];
             /**
              * Scenarios
@@ -6402,7 +6968,10 @@ export interface components {
          *     :param facts: what it was, by name: profile, values, QEMU, place; as people read it.
          */
         ReportArm: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Facts */
             facts?: {
@@ -6418,9 +6987,15 @@ export interface components {
          *     :param spreads: of arms that are in no comparison, in the same order.
          */
         ReportCell: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             /** Comparisons */
             comparisons: components["schemas"]["Comparison"][];
@@ -6438,9 +7013,15 @@ export interface components {
          *     :param runs: of each arm, how many.
          */
         ReportEnvironment: {
-            /** Fingerprint */
+            /**
+             * Fingerprint
+             * @description Of the environment: the same for environments that are the same.
+             */
             fingerprint: string;
-            /** Runs */
+            /**
+             * Runs
+             * @description The runs.
+             */
             runs: {
                 [key: string]: number;
             };
@@ -6458,9 +7039,15 @@ export interface components {
          *     :param measures: what it is, with what begins and ends it.
          */
         ReportMetric: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             unit: components["schemas"]["Unit"];
             direction: components["schemas"]["Direction"];
@@ -6481,7 +7068,10 @@ export interface components {
          *     :param censored: the metrics of which the value is a limit that the true one is above.
          */
         ReportRun: {
-            /** Run */
+            /**
+             * Run
+             * @description Id of the run.
+             */
             run: string;
             /** Cell */
             cell: string;
@@ -6489,12 +7079,18 @@ export interface components {
             arm: string;
             /** Block */
             block: number | null;
-            /** Number */
+            /**
+             * Number
+             * @description Its number.
+             */
             number: number;
             state: components["schemas"]["RunState"];
             /** Environment */
             environment: string;
-            /** Values */
+            /**
+             * Values
+             * @description Values of tunables, by name, in the units' bases.
+             */
             values: {
                 [key: string]: number;
             };
@@ -6535,7 +7131,10 @@ export interface components {
          *     :param grey: it claims something that may be noise.
          */
         ResultText: {
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             /** Primary */
             primary: boolean;
@@ -6543,7 +7142,10 @@ export interface components {
             medians: string[];
             /** Quartiles */
             quartiles: string[];
-            /** Runs */
+            /**
+             * Runs
+             * @description The runs.
+             */
             runs: string[];
             /** Effect */
             effect: string;
@@ -6553,7 +7155,10 @@ export interface components {
             interval: string;
             /** Verdict */
             verdict: string;
-            /** Reason */
+            /**
+             * Reason
+             * @description Why, in a sentence.
+             */
             reason: string;
             /** Rank */
             rank: string;
@@ -6581,7 +7186,10 @@ export interface components {
          * @description Revisions of one profile, newest first.
          */
         RevisionPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["RevisionView"][];
             /**
              * Next
@@ -6594,15 +7202,27 @@ export interface components {
          * @description One immutable state of a profile.
          */
         RevisionView: {
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string;
-            /** Revision */
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
             revision: number;
-            /** Values */
+            /**
+             * Values
+             * @description Values of tunables, by name, in the units' bases.
+             */
             values: {
                 [key: string]: boolean | number | string;
             };
-            /** Texts */
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
             texts: {
                 [key: string]: string;
             };
@@ -6611,13 +7231,20 @@ export interface components {
              * @description Convergence steps.
              */
             steps: components["schemas"]["StepView"][];
-            /** Step Texts */
+            /**
+             * Step Texts
+             * @description The steps as people read them.
+             */
             step_texts: string[];
-            /** Note */
+            /**
+             * Note
+             * @description A note by people.
+             */
             note: string;
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
         };
@@ -6649,7 +7276,10 @@ export interface components {
          * @description Rounds of one migration's reaper, oldest first.
          */
         RoundPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["RoundView"][];
             /**
              * Next
@@ -6764,13 +7394,20 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
-            /** Scenario */
+            /**
+             * Scenario
+             * @description Name of the scenario.
+             */
             scenario: string;
             kind: components["schemas"]["ScenarioKind"];
             state: components["schemas"]["RunState"];
-            /** Ended */
+            /**
+             * Ended
+             * @description Whether it has ended.
+             */
             ended: boolean;
             /**
              * Counts
@@ -6784,9 +7421,15 @@ export interface components {
             ahead: number | null;
             /** Failure */
             failure: string;
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string | null;
-            /** Revision */
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
             revision: number | null;
             /**
              * Values
@@ -6795,7 +7438,10 @@ export interface components {
             values: {
                 [key: string]: boolean | number | string;
             };
-            /** Texts */
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
             texts: {
                 [key: string]: string;
             };
@@ -6811,7 +7457,10 @@ export interface components {
             qemu: string;
             /** @description Null if QEMUs were started for the run. */
             vm: components["schemas"]["RunVmView"] | null;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /**
              * Fingerprint
@@ -6828,11 +7477,18 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Started At */
+            /**
+             * Started At
+             * @description When it started; null while it has not.
+             */
             started_at: string | null;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
             /**
              * Setup
@@ -6888,10 +7544,16 @@ export interface components {
             /** Beat Interval Ms */
             beat_interval_ms: number | null;
             totals: components["schemas"]["TotalsView"] | null;
-            /** Outcomes */
+            /**
+             * Outcomes
+             * @description Each tunable: wanted, seen, and what came of it.
+             */
             outcomes: components["schemas"]["OutcomeView"][];
             reaper: components["schemas"]["ReaperView"] | null;
-            /** Steps */
+            /**
+             * Steps
+             * @description Convergence steps.
+             */
             steps: components["schemas"]["StepRecordView"][];
             /** Ring Full Exits */
             ring_full_exits: number | null;
@@ -6907,7 +7569,10 @@ export interface components {
          * @description Runs, newest first.
          */
         RunPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["RunView"][];
             /**
              * Next
@@ -6920,7 +7585,10 @@ export interface components {
          * @description Samples of a run's migration; `at_ms` is on the run's timeline.
          */
         RunSamplePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["SampleView"][];
             /**
              * Next
@@ -6942,13 +7610,20 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
-            /** Scenario */
+            /**
+             * Scenario
+             * @description Name of the scenario.
+             */
             scenario: string;
             kind: components["schemas"]["ScenarioKind"];
             state: components["schemas"]["RunState"];
-            /** Ended */
+            /**
+             * Ended
+             * @description Whether it has ended.
+             */
             ended: boolean;
             /**
              * Counts
@@ -6962,9 +7637,15 @@ export interface components {
             ahead: number | null;
             /** Failure */
             failure: string;
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string | null;
-            /** Revision */
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
             revision: number | null;
             /**
              * Values
@@ -6973,7 +7654,10 @@ export interface components {
             values: {
                 [key: string]: boolean | number | string;
             };
-            /** Texts */
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
             texts: {
                 [key: string]: string;
             };
@@ -6989,7 +7673,10 @@ export interface components {
             qemu: string;
             /** @description Null if QEMUs were started for the run. */
             vm: components["schemas"]["RunVmView"] | null;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /**
              * Fingerprint
@@ -7006,11 +7693,18 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Started At */
+            /**
+             * Started At
+             * @description When it started; null while it has not.
+             */
             started_at: string | null;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
         };
         /**
@@ -7021,9 +7715,13 @@ export interface components {
             /**
              * Uuid
              * Format: uuid
+             * @description UUID of the VM.
              */
             uuid: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /**
              * Host
@@ -7046,7 +7744,10 @@ export interface components {
          * @description Samples of one migration, oldest first.
          */
         SamplePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["SampleView"][];
             /**
              * Next
@@ -7163,7 +7864,10 @@ export interface components {
          * @description Scenarios, in order of execution.
          */
         ScenarioPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["ScenarioView"][];
             /**
              * Next
@@ -7176,14 +7880,20 @@ export interface components {
          * @description A scenario, and whether it can run here.
          */
         ScenarioView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             kind: components["schemas"]["ScenarioKind"];
             /** Family */
             family: string;
             /** Family Title */
             family_title: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             /**
              * Why
@@ -7197,11 +7907,17 @@ export interface components {
              * @description Why it cannot run here; empty if it can.
              */
             reason: string;
-            /** Values */
+            /**
+             * Values
+             * @description Values of tunables, by name, in the units' bases.
+             */
             values: {
                 [key: string]: boolean | number | string;
             };
-            /** Texts */
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
             texts: {
                 [key: string]: string;
             };
@@ -7242,7 +7958,10 @@ export interface components {
          * @description All schedules, by name.
          */
         ScheduleList: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["ScheduleView"][];
         };
         /**
@@ -7250,7 +7969,10 @@ export interface components {
          * @description A campaign that is started again and again.
          */
         ScheduleView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Every */
             every: string;
@@ -7264,6 +7986,7 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
             /**
@@ -7308,7 +8031,10 @@ export interface components {
          * @description The services, sorted by name; empty for a single service.
          */
         ServiceList: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["ServiceView"][];
         };
         /**
@@ -7322,11 +8048,17 @@ export interface components {
          * @description A service on this database.
          */
         ServiceView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Machine */
             machine: string;
-            /** Version */
+            /**
+             * Version
+             * @description The version.
+             */
             version: string;
             state: components["schemas"]["ServiceState"];
             /**
@@ -7342,6 +8074,7 @@ export interface components {
             /**
              * Started At
              * Format: date-time
+             * @description When it started; null while it has not.
              */
             started_at: string;
             /**
@@ -7384,14 +8117,23 @@ export interface components {
              * @description The same for the same setup.
              */
             id: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             testbed: components["schemas"]["Testbed"];
             /** Qemu */
             qemu: string;
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string | null;
-            /** Texts */
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
             texts: {
                 [key: string]: string;
             };
@@ -7438,14 +8180,16 @@ export interface components {
             /**
              * Run
              * Format: uuid
+             * @description Id of the run.
              */
             run: string;
             /**
              * Since
              * Format: date-time
+             * @description Since when.
              */
             since: string;
-            /** @description `step`: from one run to the next. `ramp`: by and by. `spread`: the level stayed, the runs lie wider apart or less wide. */
+            /** @description `step`: from one run to the next. `ramp`: gradually. `spread`: the level stayed, the runs lie wider apart or less wide. */
             kind: components["schemas"]["ChangeKind"];
             /**
              * Until
@@ -7471,16 +8215,25 @@ export interface components {
              * @description Ratio of after to before; null if undefined.
              */
             ratio: number | null;
-            /** Low */
+            /**
+             * Low
+             * @description The interval's lower end; null where it has none.
+             */
             low: number | null;
-            /** High */
+            /**
+             * High
+             * @description The interval's upper end; null where it has none.
+             */
             high: number | null;
             /**
              * Matters
              * @description The values before and after differ by more than the margin.
              */
             matters: boolean;
-            /** Text */
+            /**
+             * Text
+             * @description The same as people read it.
+             */
             text: string;
             /**
              * Environment
@@ -7522,11 +8275,13 @@ export interface components {
             /**
              * Run
              * Format: uuid
+             * @description Id of the run.
              */
             run: string;
             /**
              * Since
              * Format: date-time
+             * @description Since when.
              */
             since: string;
             /** Ratio */
@@ -7537,7 +8292,10 @@ export interface components {
              * @description Of histories without a change, the share that shows such a sign at a look.
              */
             false_at_most: number;
-            /** Text */
+            /**
+             * Text
+             * @description The same as people read it.
+             */
             text: string;
         };
         /**
@@ -7545,7 +8303,10 @@ export interface components {
          * @description Silences of a run's guest, oldest first.
          */
         SilencePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["vmtune__api__schemas__bench__runs__SilenceView"][];
             /**
              * Next
@@ -7588,7 +8349,10 @@ export interface components {
          * @description How a metric's values lie, of an arm that is compared with none.
          */
         Spread: {
-            /** Metric */
+            /**
+             * Metric
+             * @description Name of the metric.
+             */
             metric: string;
             summary: components["schemas"]["Summary"];
         };
@@ -7604,7 +8368,10 @@ export interface components {
             stated: {
                 [key: string]: unknown;
             };
-            /** Text */
+            /**
+             * Text
+             * @description The same as people read it.
+             */
             text: string;
             /**
              * Chosen
@@ -7722,7 +8489,10 @@ export interface components {
         Summary: {
             /** Arm */
             arm: string;
-            /** Runs */
+            /**
+             * Runs
+             * @description The runs.
+             */
             runs: number;
             /** Measured */
             measured: number;
@@ -7766,15 +8536,27 @@ export interface components {
          * @description Summary of a table.
          */
         TableSummary: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
-            /** Unit */
+            /**
+             * Unit
+             * @description The unit of its values.
+             */
             unit: string;
             /** Rows */
             rows: number;
-            /** Metric */
+            /**
+             * Metric
+             * @description Name of the metric.
+             */
             metric: string | null;
         };
         /**
@@ -7798,7 +8580,10 @@ export interface components {
          *     :param exact: from the exact distribution, not from a normal approximation.
          */
         Test: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** P */
             p: number;
@@ -7850,9 +8635,15 @@ export interface components {
          * @description A new token with its secret. Later responses do not have the secret.
          */
         TokenMade: {
-            /** Id */
+            /**
+             * Id
+             * @description Its id.
+             */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** @description It has those of these permissions that its creator still has. */
             rights: components["schemas"]["RightsView"];
@@ -7861,9 +8652,13 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Expires At */
+            /**
+             * Expires At
+             * @description When it ends; null: never.
+             */
             expires_at: string | null;
             /** Revoked At */
             revoked_at: string | null;
@@ -7885,7 +8680,10 @@ export interface components {
          * @description Tokens, sorted by name.
          */
         TokenPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["TokenView"][];
             /**
              * Next
@@ -7911,9 +8709,15 @@ export interface components {
          * @description A token, without its secret.
          */
         TokenView: {
-            /** Id */
+            /**
+             * Id
+             * @description Its id.
+             */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** @description It has those of these permissions that its creator still has. */
             rights: components["schemas"]["RightsView"];
@@ -7922,9 +8726,13 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Expires At */
+            /**
+             * Expires At
+             * @description When it ends; null: never.
+             */
             expires_at: string | null;
             /** Revoked At */
             revoked_at: string | null;
@@ -7968,6 +8776,7 @@ export interface components {
             triage: components["schemas"]["Triage"];
             /**
              * Note
+             * @description A note by people.
              * @default
              */
             note: string;
@@ -7983,7 +8792,10 @@ export interface components {
          * @description Tunables, by subject.
          */
         TunablePage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["TunableView"][];
             /**
              * Next
@@ -7996,9 +8808,15 @@ export interface components {
          * @description One tunable: description, accepted values, and route to QEMU.
          */
         TunableView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             /**
              * Why
@@ -8087,9 +8905,15 @@ export interface components {
          */
         TuningView: {
             state: components["schemas"]["TuningState"];
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string;
-            /** Revision */
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
             revision: number;
             /**
              * Application
@@ -8124,10 +8948,16 @@ export interface components {
          * @description Something to know of an accepted value.
          */
         ValueNoteView: {
-            /** Tunable */
+            /**
+             * Tunable
+             * @description Name of the tunable.
+             */
             tunable: string;
             kind: components["schemas"]["NoteKind"];
-            /** Message */
+            /**
+             * Message
+             * @description What is wrong, in a sentence.
+             */
             message: string;
         };
         /**
@@ -8135,9 +8965,15 @@ export interface components {
          * @description A value and its text with a unit.
          */
         ValueText: {
-            /** Value */
+            /**
+             * Value
+             * @description The value, in the unit's base.
+             */
             value: boolean | number | string;
-            /** Text */
+            /**
+             * Text
+             * @description The same as people read it.
+             */
             text: string;
         };
         /**
@@ -8145,10 +8981,16 @@ export interface components {
          * @description A value without an option of virsh.
          */
         ValueWithoutOptionView: {
-            /** Tunable */
+            /**
+             * Tunable
+             * @description Name of the tunable.
+             */
             tunable: string;
             wanted: components["schemas"]["ValueText"];
-            /** Reason */
+            /**
+             * Reason
+             * @description Why, in a sentence.
+             */
             reason: string;
         };
         /**
@@ -8201,13 +9043,23 @@ export interface components {
             /**
              * Vm
              * Format: uuid
+             * @description UUID of the VM.
              */
             vm: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
-            /** Profile */
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
             profile: string;
-            /** Revision */
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
             revision: number;
             /**
              * Application
@@ -8219,7 +9071,10 @@ export interface components {
              * @description All values are effective or pending.
              */
             clean: boolean;
-            /** Outcomes */
+            /**
+             * Outcomes
+             * @description Each tunable: wanted, seen, and what came of it.
+             */
             outcomes: components["schemas"]["OutcomeView"][];
         };
         /**
@@ -8234,7 +9089,10 @@ export interface components {
              * @description Empty for a flag.
              */
             value: string;
-            /** Tunable */
+            /**
+             * Tunable
+             * @description Name of the tunable.
+             */
             tunable: string;
             /** Wanted */
             wanted: boolean | number | string;
@@ -8275,18 +9133,31 @@ export interface components {
             /**
              * Uuid
              * Format: uuid
+             * @description UUID of the VM.
              */
             uuid: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             state: components["schemas"]["VmState"];
-            /** Labels */
+            /**
+             * Labels
+             * @description Its labels, by key.
+             */
             labels: {
                 [key: string]: string;
             };
-            /** Qemu Version */
+            /**
+             * Qemu Version
+             * @description QEMU's version.
+             */
             qemu_version: string;
             /** Machine */
             machine: string;
@@ -8342,7 +9213,10 @@ export interface components {
          * @description VMs; those of hosts that do not answer as last seen.
          */
         VmPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["VmView"][];
             /**
              * Next
@@ -8387,15 +9261,25 @@ export interface components {
             /**
              * Uuid
              * Format: uuid
+             * @description UUID of the VM.
              */
             uuid: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
-            /** Host */
+            /**
+             * Host
+             * @description Name of the host.
+             */
             host: string;
             /** @description Unknown if its host does not answer. */
             state: components["schemas"]["VmState"];
-            /** Labels */
+            /**
+             * Labels
+             * @description Its labels, by key.
+             */
             labels: {
                 [key: string]: string;
             };
@@ -8412,7 +9296,10 @@ export interface components {
          * @description A gap in the guest's heartbeat, as received on the host.
          */
         vmtune__api__schemas__bench__runs__SilenceView: {
-            /** At Ms */
+            /**
+             * At Ms
+             * @description Milliseconds since the record's start.
+             */
             at_ms: number;
             /** Duration Ms */
             duration_ms: number;
@@ -8425,6 +9312,7 @@ export interface components {
             /**
              * Since
              * Format: date-time
+             * @description Since when.
              */
             since: string;
             /**
@@ -8432,7 +9320,10 @@ export interface components {
              * @description When it answered last; null if not since the service started.
              */
             answered_at: string | null;
-            /** Reason */
+            /**
+             * Reason
+             * @description Why, in a sentence.
+             */
             reason: string;
             /** Remedy */
             remedy: string;
@@ -8471,7 +9362,10 @@ export interface components {
              * @description Identifier of this kind of problem.
              */
             type: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             /** Status */
             status: number;
@@ -9251,6 +10145,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the browser's session. */
                 browser: string;
             };
             cookie?: never;
@@ -9469,7 +10364,9 @@ export interface operations {
     finish_oidc: {
         parameters: {
             query?: {
+                /** @description Only those in one of these states. */
                 state?: string;
+                /** @description The finding's code. */
                 code?: string;
             };
             header?: never;
@@ -9815,6 +10712,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the token. */
                 token: string;
             };
             cookie?: never;
@@ -9927,6 +10825,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the token. */
                 token: string;
             };
             cookie?: never;
@@ -10039,12 +10938,17 @@ export interface operations {
                 limit?: number;
                 /** @description `next` of the previous page. */
                 after?: string | null;
+                /** @description Only what this user or token did. */
                 actor?: string | null;
+                /** @description Only this action, such as `profile.create`. */
                 action?: string | null;
+                /** @description Only entries with this outcome. */
                 outcome?: components["schemas"]["Outcome"] | null;
                 /** @description Part of the subject. */
                 about?: string | null;
+                /** @description Only what is not older than this. */
                 since?: string | null;
+                /** @description Only what is older than this. */
                 until?: string | null;
             };
             header?: never;
@@ -10148,13 +11052,19 @@ export interface operations {
     export_audit: {
         parameters: {
             query?: {
+                /** @description How it is written. */
                 form?: components["schemas"]["Form-Input"];
+                /** @description Only what this user or token did. */
                 actor?: string | null;
+                /** @description Only this action, such as `profile.create`. */
                 action?: string | null;
+                /** @description Only entries with this outcome. */
                 outcome?: components["schemas"]["Outcome"] | null;
                 /** @description Part of the subject. */
                 about?: string | null;
+                /** @description Only what is not older than this. */
                 since?: string | null;
+                /** @description Only what is older than this. */
                 until?: string | null;
             };
             header?: never;
@@ -10360,7 +11270,9 @@ export interface operations {
     list_tunables: {
         parameters: {
             query?: {
+                /** @description Only tunables of this route. */
                 route?: components["schemas"]["Route"] | null;
+                /** @description Only tunables of this side. */
                 side?: components["schemas"]["Side"] | null;
                 /** @description Most items on the page. */
                 limit?: number;
@@ -10470,6 +11382,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -11184,6 +12097,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -11296,6 +12210,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -11415,6 +12330,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -11540,6 +12456,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -11665,6 +12582,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -11799,10 +12717,13 @@ export interface operations {
             query?: {
                 /** @description A part of the name, whatever the case, or the beginning of the UUID. */
                 search?: string;
+                /** @description Only those in one of these states. */
                 state?: components["schemas"]["VmState"] | null;
+                /** @description Only VMs in one of these states of tuning. */
                 tuning_state?: components["schemas"]["TuningState"] | null;
                 /** @description key=value; repeatable. */
                 label?: string[];
+                /** @description The field to sort by; `-` before it: descending. */
                 sort?: components["schemas"]["VmSort"];
                 /** @description Most items on the page. */
                 limit?: number;
@@ -11811,6 +12732,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -12053,6 +12975,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -12186,6 +13109,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -12314,15 +13238,19 @@ export interface operations {
     list_vms: {
         parameters: {
             query?: {
+                /** @description Name of the host. */
                 host?: string | null;
                 /** @description The whole name. */
                 name?: string | null;
                 /** @description A part of the name, whatever the case, or the beginning of the UUID. */
                 search?: string;
+                /** @description Only those in one of these states. */
                 state?: components["schemas"]["VmState"] | null;
+                /** @description Only VMs in one of these states of tuning. */
                 tuning_state?: components["schemas"]["TuningState"] | null;
                 /** @description key=value; repeatable. */
                 label?: string[];
+                /** @description The field to sort by; `-` before it: descending. */
                 sort?: components["schemas"]["VmSort"];
                 /** @description Most items on the page. */
                 limit?: number;
@@ -12470,6 +13398,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description UUID of the VM. */
                 vm: string;
             };
             cookie?: never;
@@ -12600,6 +13529,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description UUID of the VM. */
                 vm: string;
             };
             cookie?: never;
@@ -12743,6 +13673,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description UUID of the VM. */
                 vm: string;
             };
             cookie?: never;
@@ -12884,6 +13815,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description UUID of the VM. */
                 vm: string;
             };
             cookie?: never;
@@ -13014,6 +13946,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description UUID of the VM. */
                 vm: string;
             };
             cookie?: never;
@@ -13157,6 +14090,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description UUID of the VM. */
                 vm: string;
             };
             cookie?: never;
@@ -13300,6 +14234,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description UUID of the VM. */
                 vm: string;
             };
             cookie?: never;
@@ -13445,6 +14380,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description UUID of the VM. */
                 vm: string;
             };
             cookie?: never;
@@ -13573,6 +14509,7 @@ export interface operations {
     list_drift_scans: {
         parameters: {
             query?: {
+                /** @description Name of the host. */
                 host?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
@@ -13814,6 +14751,7 @@ export interface operations {
     list_drifts: {
         parameters: {
             query?: {
+                /** @description Name of the host. */
                 host?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
@@ -13932,6 +14870,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description UUID of the VM. */
                 vm: string;
             };
             cookie?: never;
@@ -14062,6 +15001,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -14192,6 +15132,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -14322,6 +15263,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -14465,6 +15407,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -15048,6 +15991,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -15165,6 +16109,7 @@ export interface operations {
                 "If-Match"?: string | null;
             };
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -15318,9 +16263,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description The ETag of the version that is changed. */
                 "If-Match"?: string | null;
             };
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -15452,6 +16399,7 @@ export interface operations {
                 "If-Match"?: string | null;
             };
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -15611,6 +16559,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -15723,7 +16672,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
+                /** @description Number of the revision. */
                 number: number;
             };
             cookie?: never;
@@ -15839,7 +16790,9 @@ export interface operations {
                 "If-Match"?: string | null;
             };
             path: {
+                /** @description Its name. */
                 name: string;
+                /** @description Number of the revision. */
                 number: number;
             };
             cookie?: never;
@@ -15979,6 +16932,7 @@ export interface operations {
     list_assignments: {
         parameters: {
             query?: {
+                /** @description Name of the profile. */
                 profile?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
@@ -16222,6 +17176,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Number of the revision. */
                 number: number;
             };
             cookie?: never;
@@ -16334,6 +17289,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Number of the revision. */
                 number: number;
             };
             cookie?: never;
@@ -16442,8 +17398,11 @@ export interface operations {
     list_applications: {
         parameters: {
             query?: {
+                /** @description UUID of the VM. */
                 vm?: string | null;
+                /** @description Name of the host. */
                 host?: string | null;
+                /** @description Only those in one of these states. */
                 state?: components["schemas"]["ApplicationState"] | null;
                 /** @description Most items on the page. */
                 limit?: number;
@@ -16564,6 +17523,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the application. */
                 application: string;
             };
             cookie?: never;
@@ -16687,6 +17647,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the application. */
                 application: string;
             };
             cookie?: never;
@@ -16815,15 +17776,19 @@ export interface operations {
     list_migrations: {
         parameters: {
             query?: {
+                /** @description UUID of the VM. */
                 vm?: string | null;
                 /** @description Source or destination. */
                 host?: string | null;
+                /** @description Only those in one of these states. */
                 state?: components["schemas"]["MigrationState"] | null;
+                /** @description Name of the profile. */
                 profile?: string | null;
                 /** @description A part of the VM's name, the profile's or a host's, whatever the case, or the beginning of the migration's UUID or the VM's. */
                 search?: string;
                 /** @description Only those whose downtime exceeded its limit, or did not. */
                 downtime_exceeded?: boolean | null;
+                /** @description The field to sort by; `-` before it: descending. */
                 sort?: components["schemas"]["MigrationSort"];
                 /** @description Most items on the page. */
                 limit?: number;
@@ -17087,6 +18052,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the migration. */
                 migration: string;
             };
             cookie?: never;
@@ -17210,6 +18176,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the migration. */
                 migration: string;
             };
             cookie?: never;
@@ -17340,6 +18307,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the migration. */
                 migration: string;
             };
             cookie?: never;
@@ -17483,6 +18451,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the migration. */
                 migration: string;
             };
             cookie?: never;
@@ -17624,6 +18593,7 @@ export interface operations {
     list_samples: {
         parameters: {
             query?: {
+                /** @description Items of a page at most. */
                 limit?: number;
                 /** @description `next` of the previous page. */
                 after?: string | null;
@@ -17632,6 +18602,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the migration. */
                 migration: string;
             };
             cookie?: never;
@@ -17753,6 +18724,7 @@ export interface operations {
     list_rounds: {
         parameters: {
             query?: {
+                /** @description Items of a page at most. */
                 limit?: number;
                 /** @description `next` of the previous page. */
                 after?: string | null;
@@ -17761,6 +18733,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the migration. */
                 migration: string;
             };
             cookie?: never;
@@ -17999,6 +18972,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -18111,6 +19085,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -18256,6 +19231,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -18399,7 +19375,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the evacuation. */
                 evacuation: string;
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -18512,7 +19490,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the evacuation. */
                 evacuation: string;
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -18639,7 +19619,9 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the evacuation. */
                 evacuation: string;
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -18752,7 +19734,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the evacuation. */
                 evacuation: string;
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -18874,7 +19858,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the evacuation. */
                 evacuation: string;
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -19252,7 +20238,9 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Only scenarios of this family. */
                 family: string;
+                /** @description The scenario's variant. */
                 variant: string;
             };
             cookie?: never;
@@ -19577,6 +20565,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -19793,8 +20782,11 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
+                /** @description Name of the scenario. */
                 scenario?: string | null;
+                /** @description Only scenarios of this family. */
                 family?: string | null;
+                /** @description Name of the profile. */
                 profile?: string | null;
                 /** @description Any of these states. */
                 state?: components["schemas"]["RunState"][];
@@ -19802,7 +20794,9 @@ export interface operations {
                 fingerprint?: string | null;
                 /** @description Name of the machine. */
                 host?: string | null;
+                /** @description Id or name of the campaign. */
                 campaign?: string | null;
+                /** @description Only runs of this arm. */
                 arm?: string | null;
                 /** @description Created then or later. */
                 since?: string | null;
@@ -20187,6 +21181,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -20299,6 +21294,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -20425,6 +21421,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -20542,6 +21539,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -20659,6 +21657,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -20776,6 +21775,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -20893,6 +21893,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -21010,6 +22011,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -21127,6 +22129,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -21239,6 +22242,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -21354,6 +22358,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the run. */
                 run: string;
             };
             cookie?: never;
@@ -21468,6 +22473,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Only runs of this environment. */
                 fingerprint: string;
             };
             cookie?: never;
@@ -21578,6 +22584,7 @@ export interface operations {
     list_campaigns: {
         parameters: {
             query?: {
+                /** @description Its name. */
                 name?: string | null;
                 /** @description Any of these states. */
                 state?: components["schemas"]["CampaignState"][];
@@ -22824,8 +23831,11 @@ export interface operations {
     get_history: {
         parameters: {
             query: {
+                /** @description Name of the scenario. */
                 scenario: string;
+                /** @description Name of the metric. */
                 metric?: string;
+                /** @description Name of the profile. */
                 profile?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
@@ -22942,7 +23952,9 @@ export interface operations {
     export_history: {
         parameters: {
             query: {
+                /** @description Name of the scenario. */
                 scenario: string;
+                /** @description Name of the metric. */
                 metric?: string;
                 /** @description Id of a setup; default: the one with most runs. */
                 setup?: string;
@@ -23059,6 +24071,7 @@ export interface operations {
             query?: {
                 /** @description Any of these; default: all. */
                 triage?: components["schemas"]["Triage"][];
+                /** @description Items of a page at most. */
                 limit?: number;
             };
             header?: never;
@@ -23265,6 +24278,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the change. */
                 change: string;
             };
             cookie?: never;
@@ -23634,6 +24648,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Its name. */
                 name: string;
             };
             cookie?: never;
@@ -23856,6 +24871,7 @@ export interface operations {
                 "If-None-Match"?: string | null;
             };
             path: {
+                /** @description Id of the item. */
                 id: string;
             };
             cookie?: never;

@@ -1,0 +1,69 @@
+"""The OpenAPI document is enough for others: how to sign in, where, and what each part means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from vmtune.api.described import FIELDS, PARAMETERS, TAGS
+from vmtune.api.main import create_app
+from vmtune.config.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:  # any: OpenAPI
+    return create_app(Settings()).openapi()
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def test_it_says_how_to_sign_in_and_where_the_service_is(document: dict[str, Any]) -> None:
+    schemes = document["components"]["securitySchemes"]
+    assert {name for each in document["security"] for name in each} == set(schemes)
+    assert schemes["token"]["scheme"] == "bearer"
+    assert [server["url"] for server in document["servers"]] == ["/"]
+
+
+def test_each_group_operation_and_parameter_is_described(document: dict[str, Any]) -> None:
+    assert all(tag["description"] for tag in document["tags"])
+    found = [where for where, operation in operations(document) if not operation.get("description")]
+    found += [
+        f"{where}: {one['name']}"
+        for where, operation in operations(document)
+        for one in operation.get("parameters", ())
+        if not one.get("description")
+    ]
+    assert found == []
+
+
+def test_the_words_are_for_names_that_there_are(document: dict[str, Any]) -> None:
+    names = {
+        one["name"]
+        for _, operation in operations(document)
+        for one in operation.get("parameters", ())
+    }
+    assert set(PARAMETERS) <= names
+    fields = {
+        name
+        for schema in document["components"]["schemas"].values()
+        for name in schema.get("properties", {})
+    }
+    assert set(FIELDS) <= fields
+    assert set(TAGS) == {tag["name"] for tag in document["tags"]}
+
+
+def test_every_choice_of_a_field_is_a_schema_of_its_own(document: dict[str, Any]) -> None:
+    """A generator gives an enum within a field a name that nobody knows."""
+    inline = [
+        f"{name}.{field}"
+        for name, schema in document["components"]["schemas"].items()
+        for field, part in schema.get("properties", {}).items()
+        if len(part.get("enum", ())) > 1
+    ]
+    assert inline == []

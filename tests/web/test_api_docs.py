@@ -1,0 +1,27 @@
+"""The page of the API's documentation: it searches, tries, and asks nobody else."""
+
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import Watch
+
+
+def test_routes_are_found_and_tried_with_the_browsers_session(page: Page, watch: Watch) -> None:
+    page.goto("/settings")
+    link = page.get_by_role("link", name="API", exact=False).first
+    page.goto(str(link.get_attribute("href")))
+    expect(page.get_by_text("Live migrations: start, follow, steer, abort.")).to_be_visible()
+    page.get_by_placeholder("Filter by tag").fill("get health")
+    operation = page.locator(".opblock")
+    expect(operation).to_have_count(1)
+    operation.get_by_role("button").first.click()
+    page.get_by_role("button", name="Try it out").click()
+    page.get_by_role("button", name="Execute").click()
+    expect(page.locator(".live-responses-table .response-col_status").first).to_contain_text("200")
+    assert watch.faults == []
+
+
+def test_it_can_be_read_without_scripts(page: Page) -> None:
+    page.goto("/settings")
+    word = page.evaluate("localStorage.getItem('vmtune_csrf')")
+    page.goto(f"/api/v1/docs/plain?csrf={word}")
+    expect(page.get_by_role("heading", name="HTTP API")).to_be_visible()
