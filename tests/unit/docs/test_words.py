@@ -7,6 +7,7 @@ docs/reference/glossary.md has the words to use.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,15 @@ INSTEAD = {
     r"goes on with|gone on with": "continues, resumes",
     r"counts on in": "writes a heartbeat",
     r"the kernel's hand": "the kernel",
+    r"by and by": "gradually",
+    r"held against": "compared with",
+    r"it is not said": "... is missing",
+    r"shows nothing to who": "sign in to use",
+    r"none runs now": "no running migrations",
+    r"as it was ordered": "requested values",
+    r"of them drift(ed)?": "drifted",
+    r"in small": "small VMs and short times",
+    r"to who\b": "to users who",
 }
 """By regular expression: what to say instead."""
 
@@ -72,7 +82,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**
 PACKAGING = ("packaging/**/*.yml", "packaging/**/*.service", "packaging/**/*.json")
 
 
-def texts() -> Iterator[tuple[str, str]]:
+def _texts() -> Iterator[tuple[str, str]]:
     """Where it stands, and a line that users read. The generated pages have the texts of settings,
     tunables, findings, metrics, commands and the HTTP API."""
     for pattern in (*PAGES, *PACKAGING):
@@ -84,6 +94,21 @@ def texts() -> Iterator[tuple[str, str]]:
         if ".test." not in file.name:
             uncommented = re.sub(r"/\*.*?\*/|//.*", "", file.read_text(), flags=re.DOTALL)
             yield from _lines(str(file.relative_to(CHECKOUT)), uncommented)
+
+
+def _messages() -> Iterator[tuple[str, str]]:
+    """Where it stands, and a text that the service or the command may print: every string with a
+    space in it that is no docstring."""
+    for file in (CHECKOUT / "vmtune").rglob("*.py"):
+        at = str(file.relative_to(CHECKOUT))
+        if at.startswith(("vmtune/migrations/", "vmtune/testing/", "vmtune/packs/")):
+            continue
+        tree = ast.parse(file.read_text())
+        docs = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if " " in node.value.strip() and id(node) not in docs:
+                    yield f"{at}:{node.lineno}", " ".join(node.value.split())
 
 
 def _lines(where: str, text: str) -> Iterator[tuple[str, str]]:
@@ -113,10 +138,16 @@ def parts(name: str) -> list[str]:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_").split("_")
 
 
+texts = functools.cache(lambda: tuple(_texts()))
+messages = functools.cache(lambda: tuple(_messages()))
+
+
 @pytest.mark.parametrize("word", INSTEAD)
 def test_texts_use_the_words_of_operators(word: str) -> None:
     banned = re.compile(rf"\b(?:{word})\b", re.IGNORECASE)
-    found = [f"{where}: {text.strip()}" for where, text in texts() if banned.search(text)]
+    found = [
+        f"{where}: {text.strip()}" for where, text in (*texts(), *messages()) if banned.search(text)
+    ]
     assert found == [], f"say {INSTEAD[word]}"
 
 

@@ -235,7 +235,7 @@ _GUESTPERF = (
 _ADDED = (
     Family(
         "plain", "No tuning",
-        "What QEMU does when it is asked for nothing: what all others are held against.",
+        "What QEMU does when it is asked for nothing: what all others are compared with.",
         (
             Variant("unlimited", "as fast as it goes"),
             Variant("1gbs", "125 MiB/s", {"max_bandwidth_bytes_per_s": 125 * MIB}),
@@ -313,7 +313,7 @@ _REAPERS = {
 _DIRTY_RING = Family(
     "dirty-ring", "Dirty ring and reaper",
     "What tracking by a dirty ring costs the guest, by the ring's size and by who empties it, "
-    "held against tracking by a bitmap. A vCPU whose ring is full stands still.",
+    "compared with tracking by a bitmap. A vCPU whose ring is full stands still.",
     (
         Variant("bitmap", "tracked by a bitmap", {"dirty_ring_size_entries": 0}),
         *(

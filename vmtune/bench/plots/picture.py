@@ -90,7 +90,7 @@ def picture(tracks: Sequence[Track], marks: Marks, window: Window) -> dict[str, 
         "silences": [
             (
                 *_stretch(across, silence.at_ms, silence.at_ms + silence.duration_ms),
-                f"the guest was not heard for {silence.duration_ms:,.0f} ms",
+                f"no heartbeat of the guest for {silence.duration_ms:,.0f} ms",
             )
             for silence in marks.silences
         ],

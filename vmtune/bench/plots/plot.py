@@ -58,10 +58,10 @@ def _summary(run: Run) -> list[str]:
 def _caption(marks: Marks, migration: bool) -> str:
     words = (
         (marks.iterations, "Thin lines: an iteration begins."),
-        (marks.silences, "Red: the guest was not heard."),
+        (marks.silences, "Red: no heartbeat of the guest arrived."),
         (
             marks.switchover,
-            "Dashed: the guest goes over to the destination; beside it, the downtime.",
+            "Dashed: the guest goes over to the destination; next to it, the downtime.",
         ),
         (marks.steps, "Numbers in circles: the steps below."),
         (migration, "A guest's pace counts the time in which it stood still."),

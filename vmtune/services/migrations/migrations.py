@@ -326,7 +326,7 @@ def _accept_running(
             "not_settable",
             "it cannot be unset while the migration runs"
             if value is None
-            else "QEMU does not heed it while it migrates, or would crash",
+            else "QEMU ignores it while it migrates, or would crash",
             f"set one or more of {_RUNNING}",
         )
         for name, value in values.items()

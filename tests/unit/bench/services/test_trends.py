@@ -137,7 +137,7 @@ async def test_ramps_spreads_and_signs_are_told_as_such(store: Store) -> None:
     (shift,) = ramped.changes or ()
     assert (shift.kind.value, shift.worse) == ("ramp", True)
     assert shift.until is not None and shift.until > shift.since
-    assert "by and by" in shift.text
+    assert "gradually" in shift.text
     (wider,) = spread.changes or ()
     assert (wider.kind.value, wider.worse) == ("spread", False)
     assert "the level stayed" in wider.text

@@ -64,7 +64,7 @@ def problems_of(
     """What a scenario with this *target* cannot have."""
     if target is None:
         if cell.node is NodeKind.VM:
-            yield Problem("target", "missing", "it is not said of which VM the node is",
+            yield Problem("target", "missing", "the VM of the node is missing",
                           "give target with vm and node, or use null-co, raw or qcow2")  # fmt: skip
         return
     if values:

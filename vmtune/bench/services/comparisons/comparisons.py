@@ -239,14 +239,14 @@ def _check(asked: Asked) -> None:
     """:raise InvalidInput: it is not said what is compared, or by metrics that there are not."""
     if bool(asked.a) != bool(asked.b) or not (asked.a or asked.campaign):
         raise InvalidInput(
-            "it is not said what is to be compared",
+            "what to compare is missing",
             field="b" if asked.a else "a",
             code="missing",
             remedy="give a and b, or a campaign alone for all pairs of its arms",
         )
     if asked.a and asked.a == asked.b:
         raise InvalidInput(
-            "nothing can be held against itself", field="b", code="same", remedy="name another"
+            "nothing can be compared with itself", field="b", code="same", remedy="name another"
         )
     if not asked.campaign and not (is_filter(asked.a) and is_filter(asked.b)):
         field = "b" if is_filter(asked.a) else "a"

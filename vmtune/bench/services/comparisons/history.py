@@ -379,7 +379,7 @@ def _text(found: Comparison, metric: Metric, *, matters: bool, over: int = 0) ->
     else:
         size = _size_text(effect.estimate, effect.scale, metric)
     if over:
-        size += f", by and by over {over} runs"
+        size += f", gradually over {over} runs"
     if not matters:
         return f"{size}, which may be within the margin"
     if metric.direction is Direction.NONE:

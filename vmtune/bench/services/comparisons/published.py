@@ -63,7 +63,7 @@ def _figure_text(published: Published, table: Table, own: Facts | None) -> str:
     """The published figure that matches an arm, and in what the two differ."""
     what = f"table {table.name}"
     if own is None:
-        return f"{what}: no own run that can be held against it"
+        return f"{what}: no own run that can be compared with it"
     match = match_cell(published.source, table, own, published.scale)
     if isinstance(match, NoMatch):
         return f"{what}: no published figure matches ({match.reason})"
@@ -85,7 +85,7 @@ def _effect_text(
 ) -> str:
     what = f"table {table.name}"
     if base is None or arm is None:
-        return f"{what}: no own run that can be held against it"
+        return f"{what}: no own run that can be compared with it"
     match = match_effect(published.source, table, base, arm, published.scale)
     if isinstance(match, NoMatch):
         return f"{what}: no published figure matches ({match.reason})"

@@ -59,7 +59,7 @@ def read(content: bytes, name: str) -> ReadRun:
     size = len(pickle.dumps(head)) + len(json.dumps(packed.head if packed else None))
     if size > MAX_HEAD_BYTES:
         raise InvalidInput(
-            f"the run has {size:,} bytes beside its series, and {MAX_HEAD_BYTES:,} are the most",
+            f"the run has {size:,} bytes besides its series, and {MAX_HEAD_BYTES:,} are the most",
             field="run",
             code="too_long",
             remedy="export the run anew",
