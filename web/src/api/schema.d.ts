@@ -2213,7 +2213,10 @@ export interface components {
          * @description What runs, then what ended last.
          */
         Activities: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["ActivityView"][];
         };
         /**
@@ -2231,6 +2234,7 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
             /**
@@ -2245,16 +2249,23 @@ export interface components {
              * @description In the words of its kind.
              */
             state: string;
-            /** Ended */
+            /**
+             * Ended
+             * @description Whether it has ended.
+             */
             ended: boolean;
             /** Failure */
             failure: string;
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
             /**
              * Host
@@ -4330,7 +4341,10 @@ export interface components {
              * @description UUID, or the name of a host or profile.
              */
             id: string;
-            /** Title */
+            /**
+             * Title
+             * @description As people read it.
+             */
             title: string;
             /** Detail */
             detail: string;
@@ -4712,7 +4726,10 @@ export interface components {
          * @description A host as of the last contact.
          */
         HostLoadView: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             state: components["schemas"]["HostState"];
             /** Maintenance */
@@ -5557,11 +5574,13 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
             /**
              * Vm
              * Format: uuid
+             * @description UUID of the VM.
              */
             vm: string;
             /** Vm Name */
@@ -5575,11 +5594,15 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
             /** Active At */
             active_at: string | null;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
             /** Downtime Ms */
             downtime_ms: number | null;
@@ -5637,6 +5660,7 @@ export interface components {
             /**
              * At
              * Format: date-time
+             * @description When.
              */
             at: string;
             /**
@@ -8017,7 +8041,10 @@ export interface components {
          * @description What a search found, by kind.
          */
         SearchResults: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["FoundView"][];
         };
         /**
@@ -8463,14 +8490,20 @@ export interface components {
              * @description UUID of the migration or VM; name of the host.
              */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /**
              * Text
              * @description Why, in short; may be empty.
              */
             text: string;
-            /** Since */
+            /**
+             * Since
+             * @description Since when.
+             */
             since: string | null;
         };
         /**
@@ -11843,6 +11876,7 @@ export interface operations {
                 state?: components["schemas"]["HostState"] | null;
                 /** @description Only those in maintenance, or not. */
                 maintenance?: boolean | null;
+                /** @description The field to sort by; `-` before it: descending. */
                 sort?: components["schemas"]["HostSort"];
                 /** @description Most items on the page. */
                 limit?: number;
