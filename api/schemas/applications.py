@@ -46,6 +46,11 @@ class OutcomeView(Model):
     wanted: ValueText | None
     seen: ValueText | None = Field(description="The value that was read back; null if unreadable.")
     reason: str
+    owner: str = Field(
+        default="",
+        description="Of an observed migration: who set the value that QEMU has, such as vmtune, "
+        "libvirt, or the program that manages the VM; empty if unknown.",
+    )
 
     @classmethod
     def of(cls, outcome: Outcome, rows: Rows) -> OutcomeView:

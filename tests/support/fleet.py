@@ -205,6 +205,9 @@ class SimHost:
         )  # fmt: skip
         return Snapshot(QemuStatus.ACTIVE, sample)
 
+    async def managed_by(self, vm: UUID) -> str:
+        return ""
+
     async def outgoing(self) -> Sequence[UUID]:
         self._call("outgoing")
         return [vm.uuid for vm in self.vms.values() if vm.handle is not None]

@@ -15,6 +15,7 @@ from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.steps.executor import StepExecutor
 from vmtune.hypervisor.protocol import Controls
 from vmtune.intent.steering import Steering, steer
+from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import Step
@@ -58,6 +59,7 @@ class Controllers:
     :param unpaused: a full ring can end the guest: reap without a pause, and have the guest
         throttled when its rings begin to fill.
     :param steering: where to steer it from; None where it is not steered.
+    :param held: steps wait until :meth:`let_steps_act`.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Controllers:
         time: Clock | None = None,
         unpaused: bool = False,
         steering: Steering | None = None,
+        held: bool = False,
     ) -> None:
         past = past or Past()
         self._time = time or Monotonic()
@@ -80,6 +83,7 @@ class Controllers:
             self._reaper = Reaper(driver, vm, reaper, self._time, past.report, unpaused=unpaused)
         self._steering = steering
         self._executor = StepExecutor(driver, vm, steps, past.step_records, note_step, past.samples)
+        self._executor.held = held
 
     async def __aenter__(self) -> Self:
         """Begin to reap."""
@@ -115,6 +119,10 @@ class Controllers:
         the times of rounds and steps count from, and the samples' ``at_ms`` too."""
         if self._reaper is not None:
             self._reaper.migration_starts(self._time.now() if at is None else at)
+
+    def let_steps_act(self, manager: Manager | None) -> None:
+        """Let steps act that were held; none on what is the *manager*'s of the VM."""
+        self._executor.held, self._executor.manager = False, manager
 
     async def on_sample(self, sample: Sample) -> None:
         """Carry out the steps that *sample* makes due. Samples come in the order of time."""

@@ -4,7 +4,7 @@ session observes it."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Container
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -12,16 +12,20 @@ import structlog
 
 from vmtune.engine.session import MigrationSession
 from vmtune.engine.setting import set_each
-from vmtune.errors import VmtuneError
-from vmtune.model.host.facts import Connection
+from vmtune.errors import NotFound, VmtuneError
+from vmtune.model.host.facts import Connection, Reading
+from vmtune.model.host.managers import MANAGERS, Manager
 from vmtune.model.migration.observed import can_be_set, when_found, when_set
 from vmtune.model.migration.record import Migration, MigrationFields
 from vmtune.model.plan.changes import Change, undo
 from vmtune.model.plan.outcome import Outcome
 from vmtune.model.plan.plan import Plan
+from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.rows.storage import CALL_ARGUMENTS
 
 log = structlog.get_logger(__name__)
 
+_OVER = "it ended before it could be read"
 _APPLIES_WITHIN_S = 5.0
 """How long its end waits for running changes to be recorded."""
 
@@ -36,6 +40,8 @@ class Observed:
 
     reads_back = False
     """Values are read back after they were applied."""
+    holds_steps = True
+    """Until it is known whose VM it is."""
 
     def __init__(
         self,
@@ -73,8 +79,10 @@ class Observed:
                 found = await self._find_destination(record)
                 if found:
                     await notes.save(MigrationFields(destination=found))
-            if record.wanted:
-                await self._apply(session, record)
+            manager = MANAGERS.get(await self._managed_by(session, record.vm))
+            session.let_steps_act(manager)
+            if record.wanted or manager is not None:
+                await self._apply(session, record, manager)
         except VmtuneError as error:
             log.info("not applied", migration_id=str(record.id), reason=error.message)
             await notes.save(MigrationFields(problems=tuple(error.problems)))
@@ -82,30 +90,59 @@ class Observed:
             # A fault of ours must not end the recording.
             log.exception("an observed migration was not tuned", migration_id=str(record.id))
 
-    async def _apply(self, session: MigrationSession, record: Migration) -> None:
-        outcomes = record.outcomes or await self._journal(session, record)
-        changes = [
-            Change(o.tunable, record.wanted[o.tunable])
-            for o in outcomes
-            if can_be_set(o, session.tunables)
-        ]
+    async def _managed_by(self, session: MigrationSession, vm: UUID) -> str:
+        """Who manages the VM; of one that has just left, as its destination says."""
+        try:
+            return await (await session.hosts.source()).managed_by(vm)
+        except NotFound:
+            destination = await session.hosts.destination()
+            if destination is None:
+                raise
+            return await destination.managed_by(vm)
+
+    async def _apply(
+        self, session: MigrationSession, record: Migration, manager: Manager | None
+    ) -> None:
+        outcomes = record.outcomes
+        if not outcomes and record.wanted:
+            outcomes = await self._journal(session, record, manager)
+        changes = _changes(record, outcomes, session.tunables, manager)
         source = await session.hosts.source()
-        refused = await set_each(source, record.vm, changes)
-        now = await source.read(record.vm, [outcome.tunable for outcome in outcomes])
+        refused = await set_each(source, record.vm, changes) if changes else {}
+        names = {outcome.tunable for outcome in outcomes}
+        if manager is not None:
+            names |= set(manager.owns) - CALL_ARGUMENTS
+        try:
+            now = await source.read(record.vm, names)
+        except NotFound:  # it has just left
+            now = dict.fromkeys(names, Reading(None, why_unknown=_OVER))
         libvirt = await session.hosts.connection() is Connection.LIBVIRT
-        applied = when_set(outcomes, now, refused, session.tunables, libvirt)
+        applied = when_set(outcomes, now, refused, session.tunables, libvirt, manager)
         problems = (*record.problems, *applied.problems)
         await session.notes.save(MigrationFields(outcomes=applied.outcomes, problems=problems))
 
-    async def _journal(self, session: MigrationSession, record: Migration) -> tuple[Outcome, ...]:
+    async def _journal(
+        self, session: MigrationSession, record: Migration, manager: Manager | None
+    ) -> tuple[Outcome, ...]:
         """Journal the prior values before anything is set."""
         plan = await self._plan(record)
         outcomes = tuple(when_found(plan))
-        changes = [
-            Change(o.tunable, record.wanted[o.tunable])
-            for o in outcomes
-            if can_be_set(o, session.tunables)
-        ]
+        changes = _changes(record, outcomes, session.tunables, manager)
         journal = tuple(undo(changes, plan.readings))
         await session.notes.save(MigrationFields(journal=journal, outcomes=outcomes))
         return outcomes
+
+
+def _changes(
+    record: Migration,
+    outcomes: Iterable[Outcome],
+    tunables: TunableRegistry,
+    manager: Manager | None,
+) -> list[Change]:
+    """What can still be set, without what is its manager's."""
+    owned = manager.owns if manager is not None else {}
+    return [
+        Change(o.tunable, record.wanted[o.tunable])
+        for o in outcomes
+        if can_be_set(o, tunables) and o.tunable not in owned
+    ]

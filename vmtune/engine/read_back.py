@@ -61,7 +61,8 @@ def close_outcomes(record: Migration, why: str) -> dict[str, Outcome]:
     """The record's outcomes once the migration has ended; what still waits to be read back is
     unknown from now on, because of *why*. Pure."""
     known = {o.tunable: o for o in record.outcomes}
-    closed: dict[str, Outcome] = {}
+    # Those that nobody wanted, but were seen, stay.
+    closed = {o.tunable: o for o in record.outcomes if o.wanted is None}
     for name, wanted in record.wanted.items():
         before = known.get(name, Outcome(name, Status.PENDING_MIGRATION, wanted))
         closed[name] = before

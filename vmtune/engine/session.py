@@ -42,6 +42,7 @@ from vmtune.errors import (
 from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.model.host.facts import Connection
+from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.disks import to_copy
 from vmtune.model.migration.prior import PriorSettings
@@ -92,6 +93,10 @@ class Origin(Protocol):
     def reads_back(self) -> bool:
         """Whether the session reads back what QEMU runs with, as soon as QEMU shows it."""
 
+    @property
+    def holds_steps(self) -> bool:
+        """Whether convergence steps wait for :meth:`MigrationSession.let_steps_act`."""
+
     def left(self, record: Migration) -> bool:
         """Whether the source has reported that the VM has migrated away."""
 
@@ -103,6 +108,7 @@ class Started:
     """A migration that vmtune itself starts."""
 
     reads_back = True
+    holds_steps = False
 
     def left(self, record: Migration) -> bool:
         """False: its handle says so."""
@@ -227,6 +233,7 @@ class MigrationSession:
             note_step=self.notes.step,
             unpaused=reaper is not None and await self._full_rings_kill(),
             steering=await begin_steering(record, await self.hosts.source()),
+            held=self._origin.holds_steps,
         )
         self._expectation = None
         if self._forecasts:
@@ -235,6 +242,13 @@ class MigrationSession:
             controllers.migration_starts(self._started)
         async with controllers:
             yield
+
+    def let_steps_act(self, manager: Manager | None) -> None:
+        """Let convergence steps act that were held until it was known who manages the VM.
+
+        :param manager: what is its own no step changes; None for nobody.
+        """
+        self._controllers.let_steps_act(manager)
 
     async def _full_rings_kill(self) -> bool:
         """Whether the source's kernel empties rings in part, so that the reaper may make no pause;

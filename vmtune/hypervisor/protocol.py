@@ -232,6 +232,13 @@ class Driver(Controls, Protocol):
         :raise NotFound: the VM is not here.
         """
 
+    async def managed_by(self, vm: UUID) -> str:
+        """The program that manages the VM (:mod:`vmtune.model.host.managers`); empty if none that
+        is known does.
+
+        :raise NotFound: the VM is not here.
+        """
+
     async def completed(self, vm: UUID) -> Totals | None:
         """The figures of the VM's last completed migration, asked on its destination."""
 

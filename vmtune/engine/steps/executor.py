@@ -12,6 +12,7 @@ from vmtune.errors import CommandRefused, Conflict, InvalidInput, NotFound, Vmtu
 from vmtune.hypervisor.protocol import Controls
 from vmtune.intent.steering import Act, Relax
 from vmtune.model.host.facts import VmState
+from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.stated_intent import relaxing
@@ -40,10 +41,21 @@ _UNDER_WAY = (
 )
 
 
+def _left(action: Action, manager: Manager | None) -> str:
+    """Why *action* is left to the VM's manager; empty where it is not."""
+    if manager is None:
+        return ""
+    if isinstance(action, StepAction):
+        return manager.left()
+    return "; ".join(manager.left(name) for name, _ in action.values if name in manager.owns)
+
+
 class StepExecutor:
     """The steps of one migration. What QEMU refuses is recorded, and the next step waits for its
     trigger; errors of QEMU or the connection are not raised.
 
+    :ivar held: steps that come due wait.
+    :ivar manager: who manages the VM: what is its own no step changes. None for nobody.
     :param past: the records of an earlier process. Where it may have died in the middle of the
         last of them, QEMU is queried for its effect before anything is done again.
     :param samples: what it has stored of the migration, in order.
@@ -62,6 +74,8 @@ class StepExecutor:
         self._vm = vm
         self._steps = steps
         self._note = note
+        self.held = False
+        self.manager: Manager | None = None
         self.records = list(past)
         fired = [(record.number, record.at_ms) for record in past if record.number is not None]
         self._history = remembered(steps, fired, samples)
@@ -85,6 +99,8 @@ class StepExecutor:
         for record in self._in_doubt:
             await self._resolve(record, sample)
         self._in_doubt = []
+        if self.held:
+            return
         self._history, fired = due(self._steps, self._history, sample)
         for each in fired:
             await self._execute(each)
@@ -136,6 +152,11 @@ class StepExecutor:
             fired.reason,
             StepEffect.PENDING,
         )
+        left = _left(action, self.manager)
+        if left:
+            self.records.append(record)
+            await self._close(record, StepEffect.REFUSED, left)
+            return
         await self._do(record, action)
 
     async def _do(self, record: StepRecord, action: Action) -> None:

@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 from vmtune.hypervisor.libvirt.boot.settings import iothread_numbers, read_settings
 from vmtune.hypervisor.libvirt.checked_xml import check_xml
 from vmtune.model.host.facts import Reading
+from vmtune.model.host.managers import managed_by
 from vmtune.model.tunables.tunable import Value
 
 _UNITS = {
@@ -41,6 +42,7 @@ class DomainXml:
     :param iothreads: QEMU's names of them (``iothread1``).
     :param dirty_ring_size_entries: 0 for bitmap tracking; None where it is not known.
     :param settings: what only the XML has of the ``boot`` route; empty where it is not known.
+    :param manager: the program that manages it; empty if none that is known does.
     """
 
     machine: str
@@ -52,6 +54,7 @@ class DomainXml:
     disks: tuple[Disk, ...]
     dirty_ring_size_entries: int | None
     settings: Mapping[str, Reading] = field(default_factory=dict)
+    manager: str = ""
 
 
 def parse(text: str) -> Element:
@@ -76,7 +79,23 @@ def read_domain(text: str) -> DomainXml:
         disks=tuple(_disks(root)),
         dirty_ring_size_entries=_dirty_ring(root),
         settings=read_settings(root),
+        manager=_manager(root),
     )
+
+
+def manager_in(text: str) -> str:
+    """The program that manages a domain, by its XML; empty if none that is known does."""
+    return _manager(parse(text))
+
+
+def _manager(root: Element) -> str:
+    return managed_by(_namespaces(root.find("metadata")))
+
+
+def _namespaces(metadata: Element | None) -> list[str]:
+    """Those of what others have written into a domain's metadata."""
+    found = () if metadata is None else tuple(metadata)
+    return [each.tag[1:].partition("}")[0] for each in found if each.tag.startswith("{")]
 
 
 def size_in_bytes(number: str, unit: str) -> int:

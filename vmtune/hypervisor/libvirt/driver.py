@@ -16,6 +16,7 @@ from vmtune.hypervisor.libvirt.calls import Connection, VmStatus, open_connectio
 from vmtune.hypervisor.libvirt.configuration import change_configuration
 from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.libvirt.disks import measured_disks
+from vmtune.hypervisor.libvirt.domain_xml import manager_in
 from vmtune.hypervisor.libvirt.domain_xml_edit import edit_destination_xml
 from vmtune.hypervisor.libvirt.errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.hypervisor.libvirt.hardware import read_offer
@@ -339,6 +340,10 @@ class LibvirtDriver:
             return leaving
 
         return await self._link.ask(call, waits=True)
+
+    async def managed_by(self, vm: UUID) -> str:
+        """By the metadata in its XML."""
+        return await self._link.ask(lambda connection: manager_in(connection.domain(vm).xml()))
 
     async def completed(self, vm: UUID) -> Totals | None:
         """The figures of the VM's last completed migration, asked on its destination."""

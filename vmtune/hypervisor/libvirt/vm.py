@@ -113,6 +113,7 @@ def facts_by_xml(record: VmRecord) -> VmFacts:
         persistent=record.boot is not None,
         migrating=record.status.arriving,
         pid=record.process.pid if record.process else None,
+        manager=live.manager,
     )
 
 
@@ -127,6 +128,7 @@ def add_libvirt(facts: VmFacts, record: VmRecord) -> VmFacts:
         boot_readings=boot,
         persistent=record.boot is not None,
         hardware=record.hardware,
+        manager=record.live.manager,
     )
 
 

@@ -251,6 +251,10 @@ class QmpDriver:
                         leaving.append(qemu.uuid)
         return leaving
 
+    async def managed_by(self, vm: UUID) -> str:
+        """Nobody: QEMU does not know."""
+        return ""
+
     async def migrating_ms(self, vm: UUID) -> int | None:
         """For how long it has migrated by QEMU's clock, which does not say so during setup."""
         snapshot = await self.migration(vm)

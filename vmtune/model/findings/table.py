@@ -72,6 +72,12 @@ class Finding:
 
 _TABLE = (
     blocker(
+        "managed_elsewhere",
+        "{manager} manages this VM and would not know where it is after a migration by others",
+        "migrate it with `{command}`, which vmtune helps; or override managed_elsewhere if "
+        "{manager} manages it no more",
+    ),
+    blocker(
         "not_offered_by_qemu",
         "QEMU {version} on the {side} does not support it; {since}",
         "unset it, or use a QEMU that supports it",

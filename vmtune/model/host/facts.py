@@ -147,6 +147,8 @@ class VmFacts:
         it matters, as is *vcpu_dirty_bytes_per_s*.
     :param vcpu_dirty_bytes_per_s: the fastest vCPU's rate, as last measured by a dirty ring; None
         where it was not.
+    :param manager: the program that manages it (:mod:`vmtune.model.host.managers`); empty if none
+        that is known does.
     :param aborts_on_short_reset: this QEMU aborts where the kernel empties a ring in part; None
         where its program cannot be read.
     """
@@ -181,6 +183,7 @@ class VmFacts:
     maps: MemoryMaps | None = None
     vcpu_dirty_bytes_per_s: int | None = None
     aborts_on_short_reset: bool | None = None
+    manager: str = ""
 
     @property
     def dirty_ring_size_entries(self) -> int | None:

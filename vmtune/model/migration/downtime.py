@@ -9,6 +9,7 @@ from vmtune import units
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.migration.steps import SetValues, StepAction
+from vmtune.model.plan.outcome import Status
 from vmtune.units import Unit
 
 _LIMIT = "downtime_limit_ms"
@@ -36,11 +37,12 @@ class DowntimeKept:
 
 
 def downtime_kept(record: Migration) -> DowntimeKept | None:
-    """None where no limit was asked for, where it did not complete, and where a step paused the
-    guest, as it was told to."""
+    """None where no limit was asked for or it was left to the VM's manager, where it did not
+    complete, and where a step paused the guest, as it was told to."""
     if record.state is not MigrationState.COMPLETED or record.totals is None:
         return None
-    asked = record.wanted.get(_LIMIT)
+    left = any(o.tunable == _LIMIT and o.status is Status.NOT_APPLIED for o in record.outcomes)
+    asked = None if left else record.wanted.get(_LIMIT)
     limits = [asked] if isinstance(asked, int) else []
     limits += [limit for each in record.step_records if (limit := _limit_set(record, each))]
     if not limits or record.did(StepAction.PAUSE):

@@ -34,6 +34,8 @@ class Outcome:
 
     :param seen: what was read back; None where nothing could be read.
     :param reason: why it is not effective, or what limits it; empty when there is nothing.
+    :param owner: of a migration that others started, who set the value that QEMU has: vmtune,
+        libvirt, or the program that manages the VM. Empty where that is not known.
     """
 
     tunable: str
@@ -41,6 +43,7 @@ class Outcome:
     wanted: Value | None
     seen: Value | None = None
     reason: str = ""
+    owner: str = ""
 
 
 def judge(tunable: str, wanted: Value, reading: Reading, overwriter: str = "") -> Outcome:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.facts import Connection, VmFacts, VmState
+from vmtune.model.host.managers import MANAGERS
 from vmtune.model.plan.situation import Situation
 from vmtune.model.preflight.control import (
     check_alone,
@@ -82,6 +83,10 @@ def check_destination(situation: Situation) -> Iterator[Finding]:
         return
     if destination.in_maintenance:
         yield Finding("host_in_maintenance", evidence={"host": destination.name})
+    if situation.vm.manager:
+        manager = MANAGERS[situation.vm.manager]
+        words = {"manager": manager.name, "command": manager.migrate}
+        yield Finding("managed_elsewhere", evidence=words)
     for reason in situation.vm.blocked_reasons:
         yield Finding("vm_cannot_migrate", evidence={"reason": reason})
     if destination.occupied:

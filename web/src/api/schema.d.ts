@@ -5651,6 +5651,12 @@ export interface components {
              * @description Why, in a sentence.
              */
             reason: string;
+            /**
+             * Owner
+             * @description Of an observed migration: who set the value that QEMU has, such as vmtune, libvirt, or the program that manages the VM; empty if unknown.
+             * @default
+             */
+            owner: string;
         };
         /**
          * OverviewView

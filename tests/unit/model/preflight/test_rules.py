@@ -23,6 +23,7 @@ from vmtune.model.findings.table import FINDINGS, Finding, Severity
 from vmtune.model.host.disks import Disk, DiskAtHost, DiskKind
 from vmtune.model.host.facts import MemoryMaps, VmFacts, VmState
 from vmtune.model.host.hardware import Hardware, Offer
+from vmtune.model.host.managers import NOVA
 from vmtune.model.migration.steps import AfterIterations, AfterSeconds, SetValues, Step, StepAction
 from vmtune.model.plan.plan import TakesEffect, make_plan
 from vmtune.model.plan.situation import Destination, Permissions, Situation
@@ -279,6 +280,7 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("vm_cannot_migrate", "", migrating(vm=vm(blocked_reasons=("a device says no",)))),
     ("vm_on_destination", "", migrating(destination=Destination("b", host("b"), None, True))),
     ("no_incoming_qemu", "", direct_migration({})),
+    ("managed_elsewhere", "", migrating(vm=vm(manager=NOVA.name))),
     (
         "host_in_maintenance",
         "",
