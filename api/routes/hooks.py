@@ -4,6 +4,7 @@ and no token is needed."""
 from __future__ import annotations
 
 from fastapi import Depends, Request, Response
+from starlette.requests import ClientDisconnect
 
 from vmtune.api.auth.security import MIGRATE, Who
 from vmtune.api.http.bodies import LARGE_BODY
@@ -57,7 +58,10 @@ class _Xml(Response):
 async def vm_arrives(on: Services, request: Request) -> Response:
     """Announce an incoming migration and get the XML with the values of the VM's profile. For
     the libvirt hook (`migrate begin`), on the unix socket only."""
-    body = await request.body()
+    try:
+        body = await request.body()
+    except ClientDisconnect:  # the hook has given up waiting
+        return Response(status_code=204)
     with telemetry.hook() as record_outcome:
         answer = await on.hooks.arriving(body)
         record_outcome("unchanged" if answer.xml is None else "changed")

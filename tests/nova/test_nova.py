@@ -36,6 +36,8 @@ pytestmark = [
     pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never"),
 ]
 CALM = Workload(region_bytes=4 << 20, idle_ms=500)
+LASTING = Workload(region_bytes=32 << 20, random_percent=100, idle_ms=60_000)
+"""Writes much, and then nothing for a minute: it takes seconds, and ends."""
 SLOW = {"live_migration_bandwidth": 2}
 """MiB/s: nothing ends before it is told to."""
 
@@ -131,8 +133,8 @@ def test_each_of_twenty_is_recorded_completely(it: Live, nova: dict[str, Compute
 def test_the_record_says_whose_each_value_is(it: Live, nova: dict[str, Compute]) -> None:
     busy = Workload(region_bytes=64 << 20, random_percent=100, idle_ms=100)
     steps = [
-        {"when": {"after_s": 0}, "then": {"set": {"downtime_limit_ms": 1999}}},
-        {"when": {"after_s": 0}, "then": {"set": {"max_cpu_throttle_percent": 81}}},
+        {"when": {"after_s": 1}, "then": {"set": {"downtime_limit_ms": 1999}}},
+        {"when": {"after_s": 1}, "then": {"set": {"max_cpu_throttle_percent": 81}}},
         {"when": {"after_s": 1}, "then": {"do": "pause"}},
     ]
     values = {
@@ -207,7 +209,7 @@ def test_none_fails_whatever_becomes_of_vmtune(
     install_hooks(it)
     at, tries, completed = "a", 4, 0
     sent = {"stopped": signal.SIGTERM, "hanging": signal.SIGSTOP, "killed": signal.SIGKILL}[how]
-    with novas_vm(it) as vm:
+    with novas_vm(it, workload=LASTING if when == "meanwhile" else CALM) as vm:
         it.client.post("/profiles", {"name": f"p-{vm.name}", "values": {"downtime_limit_ms": 450}})
         target = {"target": "vm", "key": vm.uuid, "profile": f"p-{vm.name}"}
         it.client.post("/assignments", target)
@@ -218,7 +220,7 @@ def test_none_fails_whatever_becomes_of_vmtune(
             process = it.service.process
             assert process is not None
             to = "b" if at == "a" else "a"
-            options = {"live_migration_bandwidth": 16 if when == "meanwhile" else 0}
+            options = {"live_migration_bandwidth": 4 if when == "meanwhile" else 0}
             try:
                 if when == "before":
                     process.send_signal(sent)

@@ -71,6 +71,8 @@ class Observer:
         self._ignored = ignored
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._inspecting: dict[_Where, asyncio.Task[None]] = {}
+        self._arrivals = 0
+        self._news: dict[_Where, Callable[[], None]] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._arriving: dict[UUID, str] = {}
         self._seen: set[_Where] = set()
@@ -157,8 +159,16 @@ class Observer:
             self._seen.discard(where)
             self._departed.discard(where)
         began = status in _BEGINNINGS
-        if where not in self._seen and where not in self._inspecting:
+        if where in self._seen:
+            return
+
+        def look() -> None:
             self._inspect_soon(where, driver, reported_at, began, first)
+
+        if where in self._inspecting:
+            self._news[where] = look  # what is being looked at may be older than this
+        else:
+            look()
 
     def _ended(self, where: _Where, status: str) -> None:
         host, vm = where
@@ -171,6 +181,7 @@ class Observer:
 
     def _arrived(self, where: _Where) -> None:
         host, vm = where
+        self._arrivals += 1
         if self._arriving.get(vm) == host:
             del self._arriving[vm]
 
@@ -180,7 +191,14 @@ class Observer:
         inspecting = self._inspect(where, driver, reported_at, began, first)
         task = asyncio.create_task(inspecting, name=f"inspect {where[1]}")
         self._inspecting[where] = task
-        task.add_done_callback(lambda _: self._inspecting.pop(where, None))
+        task.add_done_callback(lambda _: self._inspected(where))
+
+    def _inspected(self, where: _Where) -> None:
+        """Look once more where an event came meanwhile and nothing was found."""
+        self._inspecting.pop(where, None)
+        again = self._news.pop(where, None)
+        if again is not None and where not in self._seen and not self._closed:
+            again()
 
     def _in_background(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -241,9 +259,11 @@ class Observer:
     async def _outgoing(self, where: _Where, driver: Driver) -> Snapshot | None:
         """The VM's outgoing migration; None where it is arriving here, or has left already."""
         host, vm = where
+        before = self._arrivals
         try:
             if await driver.vm_state(vm) is VmState.INCOMING:
-                self._arriving[vm] = host
+                if self._arrivals == before:  # else it may be there by now
+                    self._arriving[vm] = host
                 return None
             snapshot = await driver.migration(vm)
         except NotFound:
