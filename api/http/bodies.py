@@ -130,6 +130,15 @@ class BoundedRequest(Request):
         super().__init__(scope, limit.counting(receive), send)
         self._limit = limit
 
+    async def bounded_body(self) -> bytes:
+        """The body as it came.
+
+        :raise BodyTooLarge: it has too many bytes or values.
+        """
+        body = await self.body()
+        self._limit.check_values(body)
+        return body
+
     async def json(self) -> Any:  # any JSON
         """The body's JSON.
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from vmtune.api.auth.reach import ApplicationInReach
 from vmtune.api.auth.security import APPLY, READ, Who
+from vmtune.api.http.idempotency import KEYED
 from vmtune.api.http.kept_answers import STORED
 from vmtune.api.responses import ASKS_A_HOST, KEPT, problems
 from vmtune.api.routes.common import After, Limit, Services
@@ -39,7 +40,7 @@ async def get_application(on: Services, application: ApplicationInReach) -> Appl
     return ApplicationView.of(application, on.tunables)
 
 
-@router.post("/{application}/revert", responses=problems(*ASKS_A_HOST), dependencies=[APPLY])
+@router.post("/{application}/revert", responses=problems(*ASKS_A_HOST), dependencies=[APPLY, KEYED])
 async def revert_application(
     on: Services, who: Who, application: ApplicationInReach
 ) -> ApplicationView:

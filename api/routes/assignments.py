@@ -6,11 +6,14 @@ from fastapi import Response
 
 from vmtune.api.auth.reach import AssignmentInReach
 from vmtune.api.auth.security import PROFILE, READ, Who
+from vmtune.api.http.idempotency import keyed
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.assignments import AssignmentCreate, AssignmentPage, AssignmentView
+from vmtune.api.wiring.deps import Container
 from vmtune.errors import TiedAssignments
+from vmtune.model.idempotency import Begun
 
 router = Router(prefix="/assignments", tags=["assignments"])
 
@@ -25,11 +28,15 @@ async def list_assignments(
     return AssignmentPage(items=[AssignmentView.of(a) for a in seen], next=page.next)
 
 
+async def _begun(on: Container, number: str) -> AssignmentView:
+    return AssignmentView.of(await on.queries.assignment(int(number)))
+
+
 @router.post(
     "",
     status_code=201,
     responses=problems(*WITH_BODY, 404, 409) | with_headers(201, LOCATION),
-    dependencies=[PROFILE],
+    dependencies=[PROFILE, keyed(Begun.ASSIGNMENT, _begun, "/assignments/{id}")],
 )
 async def assign(
     on: Services, who: Who, body: AssignmentCreate, response: Response

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import Response
 
 from vmtune.api.auth.security import READ, Who
+from vmtune.api.http.idempotency import KEYED
 from vmtune.api.responses import LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -23,8 +24,8 @@ router = Router(tags=["drift"])
 @router.post(
     "/drift-scans",
     status_code=202,
-    responses=problems(*WITH_BODY, 404) | with_headers(202, LOCATION),
-    dependencies=[READ],
+    responses=problems(*WITH_BODY, 404, 409) | with_headers(202, LOCATION),
+    dependencies=[READ, KEYED],
 )
 async def start_drift_scans(
     on: Services, who: Who, response: Response, body: DriftScanCreate | None = None

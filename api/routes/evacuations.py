@@ -11,6 +11,7 @@ from fastapi import Query, Response
 from vmtune.api.auth.reach import WholeHostInReach
 from vmtune.api.auth.security import MIGRATE, READ, Who
 from vmtune.api.http.bodies import LARGE_BODY
+from vmtune.api.http.idempotency import KEYED, keyed
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -22,7 +23,9 @@ from vmtune.api.schemas.evacuations import (
     EvacuationVmPage,
     EvacuationVmView,
 )
+from vmtune.api.wiring.deps import Container
 from vmtune.model.evacuation.evacuation import EvacuationState
+from vmtune.model.idempotency import Begun
 from vmtune.services.evacuations.plan import EvacuationRequest
 
 router = Router(tags=["evacuations"])
@@ -60,11 +63,19 @@ async def list_host_evacuations(
     return EvacuationPage(items=[EvacuationView.of(each) for each in page.items], next=page.next)
 
 
+async def _begun(on: Container, id: str) -> EvacuationView:
+    return EvacuationView.of(await on.evacuations.get(None, UUID(id)))
+
+
 @router.post(
     _OF_HOST,
     status_code=202,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
-    dependencies=[MIGRATE, LARGE_BODY],
+    dependencies=[
+        MIGRATE,
+        LARGE_BODY,
+        keyed(Begun.EVACUATION, _begun, f"{_OF_HOST}/{{id}}"),
+    ],
 )
 async def start_evacuation(
     on: Services,
@@ -133,7 +144,9 @@ async def cancel_evacuation(
 
 
 @router.post(
-    f"{_OF_HOST}/{{evacuation}}/pause", responses=problems(403, 404, 409), dependencies=[MIGRATE]
+    f"{_OF_HOST}/{{evacuation}}/pause",
+    responses=problems(403, 404, 409),
+    dependencies=[MIGRATE, KEYED],
 )
 async def pause_evacuation(
     on: Services, name: WholeHostInReach, evacuation: UUID
@@ -143,7 +156,9 @@ async def pause_evacuation(
 
 
 @router.post(
-    f"{_OF_HOST}/{{evacuation}}/resume", responses=problems(403, 404, 409), dependencies=[MIGRATE]
+    f"{_OF_HOST}/{{evacuation}}/resume",
+    responses=problems(403, 404, 409),
+    dependencies=[MIGRATE, KEYED],
 )
 async def resume_evacuation(
     on: Services, name: WholeHostInReach, evacuation: UUID

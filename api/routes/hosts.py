@@ -9,6 +9,7 @@ from fastapi import Query, Response
 
 from vmtune.api.auth.reach import HostInReach
 from vmtune.api.auth.security import HOST, READ, Who
+from vmtune.api.http.idempotency import keyed
 from vmtune.api.http.kept_answers import LIVE, STORED
 from vmtune.api.responses import ASKS_A_HOST, KEPT, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
@@ -33,6 +34,7 @@ from vmtune.errors import Conflict, VmtuneError
 from vmtune.model.host.contact import HostState
 from vmtune.model.host.facts import VmState
 from vmtune.model.host.inventory import Host, HostSort, VmSort
+from vmtune.model.idempotency import Begun
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services.queries import VmFilter, parse_labels
 
@@ -73,11 +75,15 @@ async def _view(on: Container, host: Host) -> HostView:
     return HostView.of(host, on.hosts.contacts.of(host.name), vms[host.name])
 
 
+async def _begun(on: Container, name: str) -> HostView:
+    return await _view(on, await on.hosts.get(name))
+
+
 @router.post(
     "",
     status_code=201,
     responses=problems(*WITH_BODY, 409, 424) | with_headers(201, LOCATION),
-    dependencies=[HOST],
+    dependencies=[HOST, keyed(Begun.HOST, _begun, "/hosts/{id}")],
 )
 async def add_host(on: Services, who: Who, body: HostCreate, response: Response) -> HostView:
     """Add a host, after a test connection."""

@@ -10,6 +10,7 @@ from fastapi import Query, Response
 
 from vmtune.api.auth.reach import MigrationInReach
 from vmtune.api.auth.security import MIGRATE, READ, Who
+from vmtune.api.http.idempotency import KEYED, keyed
 from vmtune.api.http.kept_answers import STORED
 from vmtune.api.responses import ASKS_A_HOST, KEPT, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
@@ -27,6 +28,8 @@ from vmtune.api.schemas.migrations import (
     SamplePage,
     samples_json,
 )
+from vmtune.api.wiring.deps import Container
+from vmtune.model.idempotency import Begun
 from vmtune.model.migration.record import Migration, MigrationSort, MigrationState
 
 router = Router(prefix="/migrations", tags=["migrations"])
@@ -82,11 +85,15 @@ async def list_migrations(
     return MigrationPage(items=await _views(on, page.items), next=page.next)
 
 
+async def _begun(on: Container, id: str) -> MigrationView:
+    return await _view(on, await on.queries.migration(UUID(id)))
+
+
 @router.post(
     "",
     status_code=202,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
-    dependencies=[MIGRATE],
+    dependencies=[MIGRATE, keyed(Begun.MIGRATION, _begun, "/migrations/{id}")],
 )
 async def start_migration(
     on: Services, who: Who, body: MigrationCreate, response: Response
@@ -138,7 +145,7 @@ async def abort_migration(on: Services, who: Who, migration: MigrationInReach) -
 @router.post(
     "/{migration}/recovery",
     responses=problems(*WITH_BODY, *ASKS_A_HOST),
-    dependencies=[MIGRATE],
+    dependencies=[MIGRATE, KEYED],
 )
 async def recover_migration(
     on: Services, who: Who, migration: MigrationInReach, body: MigrationRecovery

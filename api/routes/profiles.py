@@ -9,6 +9,7 @@ from fastapi import Header, Query, Response
 
 from vmtune.api.auth.reach import EVERYWHERE
 from vmtune.api.auth.security import PROFILE, READ
+from vmtune.api.http.idempotency import KEYED, keyed
 from vmtune.api.responses import ETAG, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import (
     PREFIX,
@@ -37,6 +38,7 @@ from vmtune.api.schemas.profiles import (
 )
 from vmtune.api.wiring.deps import Container
 from vmtune.errors import StaleRevision
+from vmtune.model.idempotency import Begun
 from vmtune.model.profile import Profile
 from vmtune.model.tunables.notes import value_notes
 from vmtune.services.tuning.profiles import accept
@@ -62,11 +64,15 @@ async def list_profiles(
     return ProfilePage(items=[ProfileView.of(p, on.tunables) for p in page.items], next=page.next)
 
 
+async def _begun(on: Container, name: str) -> ProfileView:
+    return ProfileView.of(await on.profiles.get(name), on.tunables)
+
+
 @router.post(
     "",
     status_code=201,
     responses=problems(*WITH_BODY, 409) | with_headers(201, LOCATION, ETAG),
-    dependencies=[PROFILE, EVERYWHERE],
+    dependencies=[PROFILE, EVERYWHERE, keyed(Begun.PROFILE, _begun, "/profiles/{id}")],
 )
 async def create_profile(on: Services, body: ProfileCreate, response: Response) -> ProfileView:
     """Create a profile at revision 1."""
@@ -161,7 +167,7 @@ async def get_revision(on: Services, name: Name, number: RevisionNumber) -> Revi
 @router.post(
     "/{name}/revisions/{number}/restore",
     responses=problems(404, 409, 412, 428) | with_headers(200, ETAG),
-    dependencies=[PROFILE, EVERYWHERE],
+    dependencies=[PROFILE, EVERYWHERE, KEYED],
 )
 async def restore_revision(
     on: Services, name: Name, number: RevisionNumber, expected: IfMatch, response: Response

@@ -14,8 +14,11 @@ from starlette.types import Scope
 
 from vmtune.api.auth.security import check_scope, declared, name_act
 from vmtune.api.http.bodies import BodyLimit, BoundedRequest, drain, limit_of
+from vmtune.api.http.idempotency import keyed_of, refuse_key
 from vmtune.api.http.kept_answers import kept_for_s
 from vmtune.errors import VmtuneError
+from vmtune.model.access.scopes import Scope as Right
+from vmtune.model.idempotency import HEADER
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]  # any: FastAPI's
 
@@ -33,6 +36,8 @@ class ScopesFirst(APIRoute):
         """What answers a request."""
         handle = super().get_route_handler()
         scopes, own = declared(self), limit_of(self)
+        keyed = keyed_of(self)
+        refuses_keys = "POST" in (self.methods or ()) and keyed is None and scopes != [Right.READ]
 
         async def guarded(request: Request) -> Response:
             name_act(request, self.name, scopes)
@@ -44,11 +49,16 @@ class ScopesFirst(APIRoute):
                     if scope is not None:
                         check_scope(request.state.identity, scope)
                 limit.check_length(request.headers)
+                if refuses_keys and HEADER in request.headers:
+                    raise refuse_key(self.name)
             except VmtuneError:
                 await drain(request.receive)
                 raise
             bounded = BoundedRequest(request.scope, request.receive, request._send, limit)
-            return await handle(bounded)
+            key = request.headers.get(HEADER) if keyed is not None else None
+            if keyed is None or key is None:
+                return await handle(bounded)
+            return await keyed.answer(bounded, handle, self, key)
 
         return guarded
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Query, Response
 
 from vmtune.api.auth.reach import VmInReach
 from vmtune.api.auth.security import APPLY, HOST, READ, Who
+from vmtune.api.http.idempotency import KEYED, keyed
 from vmtune.api.http.kept_answers import LIVE
 from vmtune.api.responses import ASKS_A_HOST, KEPT, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
@@ -31,6 +33,7 @@ from vmtune.api.wiring.deps import Container
 from vmtune.model.access.scopes import Identity
 from vmtune.model.host.facts import VmState
 from vmtune.model.host.inventory import VmSort
+from vmtune.model.idempotency import Begun
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.services.queries import VmFilter, parse_labels
 
@@ -156,7 +159,11 @@ async def plan_vm(
     return PlanView.of(planned)
 
 
-@router.post("/{vm}/forecasts", responses=problems(*WITH_BODY, *ASKS_A_HOST), dependencies=[READ])
+@router.post(
+    "/{vm}/forecasts",
+    responses=problems(*WITH_BODY, *ASKS_A_HOST),
+    dependencies=[READ, KEYED],
+)
 async def forecast_vm(
     on: Services, who: Who, vm: VmInReach, body: MigrationForecastCreate
 ) -> MigrationForecastView:
@@ -175,11 +182,15 @@ async def forecast_vm(
     return MigrationForecastView.of(found, datetime.now(UTC))
 
 
+async def _begun(on: Container, id: str) -> ApplicationView:
+    return ApplicationView.of(await on.queries.application(UUID(id)), on.tunables)
+
+
 @router.post(
     "/{vm}/applications",
     status_code=201,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(201, LOCATION),
-    dependencies=[APPLY],
+    dependencies=[APPLY, keyed(Begun.APPLICATION, _begun, "/applications/{id}")],
 )
 async def apply_to_vm(
     on: Services,

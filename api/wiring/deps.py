@@ -58,6 +58,7 @@ from vmtune.services.hosts.doctor import DoctorService
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.hosts.limits import HostLimits
 from vmtune.services.hosts.pools import PoolService
+from vmtune.services.idempotency import IdempotencyService
 from vmtune.services.instrumented_jobs import instrumented
 from vmtune.services.metrics import telemetry
 from vmtune.services.metrics.exposition import Exposition
@@ -121,6 +122,7 @@ class Container:
     doctor: DoctorService
     host_check: HostCheckService
     drift: DriftService
+    idempotency: IdempotencyService
     cluster: Cluster | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -311,6 +313,7 @@ async def open_container(
             ),
             host_check=HostCheckService(hosts, doctor, certificate_until),
             drift=drift,
+            idempotency=IdempotencyService(store),
             cluster=cluster,
         )
 

@@ -22,6 +22,7 @@ def retention_of(settings: Settings) -> RetentionSettings:
         settings.samples_days,
         settings.audit_days,
         settings.gone_vms_days,
+        settings.idempotency_days,
     )
 
 

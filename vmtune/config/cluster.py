@@ -33,6 +33,8 @@ class ClusterSettings:
     :param audit_days: for how long entries of the audit log are kept; 0 for no limit.
     :param gone_vms_days: for how long a VM is remembered, with its labels, that its host no longer
         has, counted from when it was last seen; 0 for no limit.
+    :param idempotency_days: for how long a request with an ``Idempotency-Key`` is remembered with
+        its answer; 0 for no limit.
     """
 
     max_outgoing_migrations: int = 2
@@ -45,6 +47,7 @@ class ClusterSettings:
     samples_days: int = 365
     audit_days: int = 0
     gone_vms_days: int = 30
+    idempotency_days: int = 7
 
 
 CHECKS: Mapping[str, Callable[[object], object]] = {
@@ -58,6 +61,7 @@ CHECKS: Mapping[str, Callable[[object], object]] = {
     "samples_days": integer(0, _MAX_DAYS),
     "audit_days": integer(0, _MAX_DAYS),
     "gone_vms_days": integer(0, _MAX_DAYS),
+    "idempotency_days": integer(0, _MAX_DAYS),
 }
 """What accepts each."""
 assert set(CHECKS) == {field.name for field in fields(ClusterSettings)}, "a setting without a check"

@@ -32,6 +32,7 @@ class RetentionSettings:
     samples_days: int
     audit_days: int
     gone_vms_days: int
+    idempotency_days: int
 
     def until(self, now: datetime) -> Cutoffs:
         """What is old enough by *now*."""
@@ -40,18 +41,20 @@ class RetentionSettings:
             _before(now, self.samples_days),
             _before(now, self.audit_days),
             _before(now, self.gone_vms_days),
+            _before(now, self.idempotency_days),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Cutoffs:
     """Samples of migrations that ended before, entries that were made before, VMs that are gone and
-    were last seen before; None for none."""
+    were last seen before, idempotency keys that came before; None for none."""
 
     thin: datetime | None
     drop: datetime | None
     audit: datetime | None
     gone_vms: datetime | None
+    keys: datetime | None
 
 
 def _before(now: datetime, days: int) -> datetime | None:

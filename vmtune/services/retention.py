@@ -35,6 +35,7 @@ class Pruned:
     :param dropped: migrations whose samples, *dropped_samples*, were deleted.
     :param entries: of the audit log.
     :param vms: that are gone.
+    :param keys: of requests.
     """
 
     thinned: int = 0
@@ -43,6 +44,7 @@ class Pruned:
     dropped_samples: int = 0
     entries: int = 0
     vms: int = 0
+    keys: int = 0
 
     def __add__(self, other: Pruned) -> Pruned:
         return Pruned(
@@ -52,6 +54,7 @@ class Pruned:
             self.dropped_samples + other.dropped_samples,
             self.entries + other.entries,
             self.vms + other.vms,
+            self.keys + other.keys,
         )
 
 
@@ -62,12 +65,14 @@ class Expired:
     :param thin: samples that would be thinned.
     :param entries: of the audit log.
     :param vms: that are gone.
+    :param keys: of requests.
     """
 
     thin: Old
     drop: Old
     entries: int
     vms: int
+    keys: int
 
 
 def utc_now() -> datetime:
@@ -83,7 +88,8 @@ def expired(
     thin, drop = store.retention.old_samples(until.thin, until.drop)
     entries = store.retention.old_entries(until.audit) if until.audit else 0
     vms = store.retention.old_vms(until.gone_vms) if until.gone_vms else 0
-    return Expired(thin, drop, entries, vms)
+    keys = store.idempotency.old(until.keys) if until.keys else 0
+    return Expired(thin, drop, entries, vms, keys)
 
 
 def prune(
@@ -106,6 +112,9 @@ def prune(
     if until.gone_vms is not None:
         while count := kept.drop_vms(until.gone_vms):
             yield Pruned(vms=count)
+    if until.keys is not None:
+        while count := store.idempotency.forget(until.keys):
+            yield Pruned(keys=count)
     if until.audit is not None:
         kept.cut_audit(until.audit, act)
     while count := kept.drop_entries():  # also those cut before, and not yet deleted
@@ -175,4 +184,5 @@ def _counts(done: Pruned) -> dict[str, int]:
         "dropped_samples": done.dropped_samples,
         "dropped_entries": done.entries,
         "dropped_vms": done.vms,
+        "forgotten_keys": done.keys,
     }

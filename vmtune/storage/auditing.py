@@ -117,6 +117,7 @@ NOT_AUDITED: Mapping[str, str] = {
     "tunings": "derived from applications and readings",
     "drift_scans": "derived from readings",
     "periodic_tasks": "says when the service last applied retention",
+    "idempotency_keys": "what the requests change is logged",
     "audit_cuts": "has an entry of its own",
     "sample_chunks": "measured",
     "reaper_chunks": "measured",

@@ -44,6 +44,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from vmtune.errors import TakenOver
 from vmtune.storage.auditing import AuditedSession, note_changes
+from vmtune.storage.claims import note_begun
 from vmtune.storage.failures import locked, translated
 from vmtune.storage.tables.core import VERSION_TABLE
 
@@ -277,6 +278,7 @@ class Database:
                 _check(session, self.lease)
             yield session
             note_changes(session, self.now)
+            note_begun(session)
 
     def check_writable(self) -> None:
         """Write what is there already.

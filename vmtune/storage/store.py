@@ -22,6 +22,7 @@ from vmtune.storage.repositories.drift_scans import DriftScanRepository
 from vmtune.storage.repositories.evacuations import EvacuationRepository
 from vmtune.storage.repositories.events import EventRepository
 from vmtune.storage.repositories.fleet import FleetRepository
+from vmtune.storage.repositories.idempotency import IdempotencyRepository
 from vmtune.storage.repositories.inventory import HostRepository, VmRepository
 from vmtune.storage.repositories.known_vms import KnownVms
 from vmtune.storage.repositories.migration_queue import SlotRepository
@@ -64,6 +65,7 @@ class Store:
         self.drift_scans = DriftScanRepository(database)
         self.retention = RetentionRepository(database)
         self.events = EventRepository(database)
+        self.idempotency = IdempotencyRepository(database)
         self.tokens = TokenRepository(database)
         self.audit = AuditRepository(database)
         self.tallies = Tallies(database)

@@ -9,6 +9,7 @@ from fastapi import Body, Path, Query, Response
 from vmtune.api.auth.reach import EVERYWHERE
 from vmtune.api.auth.security import BENCH, READ, Who
 from vmtune.api.http.bodies import LARGE_BODY
+from vmtune.api.http.idempotency import KEYED, keyed
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services, Whole
 from vmtune.api.routes.router import Router
@@ -20,8 +21,10 @@ from vmtune.api.schemas.bench.campaigns import (
     PlannedRunPage,
     PlannedRunView,
 )
+from vmtune.api.wiring.deps import Container
 from vmtune.api.wiring.loads import check_may_load
 from vmtune.bench.model.campaign.record import CampaignState
+from vmtune.model.idempotency import Begun
 from vmtune.services.queries import part_in_order
 
 router = Router(prefix="/campaigns", tags=["campaigns"], dependencies=[EVERYWHERE])
@@ -59,11 +62,15 @@ async def list_campaigns(
     return CampaignPage(items=[CampaignView.of(each) for each in page.items], next=page.next)
 
 
+async def _begun(on: Container, id: str) -> CampaignDetail:
+    return CampaignDetail.of_status(await on.campaigns.get(id))
+
+
 @router.post(
     "",
     status_code=202,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
-    dependencies=[BENCH, LARGE_BODY],
+    dependencies=[BENCH, LARGE_BODY, keyed(Begun.CAMPAIGN, _begun, "/campaigns/{id}")],
 )
 async def start_campaign(on: Services, who: Who, body: Plan, response: Response) -> CampaignDetail:
     """Start a campaign: its runs are executed one after the other, in randomised blocks, and
@@ -111,13 +118,13 @@ async def cancel_campaign(on: Services, campaign: Which) -> CampaignView:
     return CampaignView.of(await on.campaigns.cancel(campaign))
 
 
-@router.post("/{campaign}/pause", responses=problems(404, 409), dependencies=[BENCH])
+@router.post("/{campaign}/pause", responses=problems(404, 409), dependencies=[BENCH, KEYED])
 async def pause_campaign(on: Services, campaign: Which) -> CampaignView:
     """Pause a campaign: start no more runs. The current run continues to its end."""
     return CampaignView.of(await on.campaigns.pause(campaign))
 
 
-@router.post("/{campaign}/resume", responses=problems(404, 409), dependencies=[BENCH])
+@router.post("/{campaign}/resume", responses=problems(404, 409), dependencies=[BENCH, KEYED])
 async def resume_campaign(on: Services, campaign: Which) -> CampaignView:
     """Resume a paused campaign."""
     return CampaignView.of(await on.campaigns.resume(campaign))

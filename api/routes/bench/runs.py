@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from vmtune.api.auth.reach import EVERYWHERE
 from vmtune.api.auth.security import BENCH, READ, Who
 from vmtune.api.http.bodies import LARGE_BODY
+from vmtune.api.http.idempotency import keyed
 from vmtune.api.responses import (
     ASKS_A_HOST,
     LOCATION,
@@ -41,12 +42,14 @@ from vmtune.api.schemas.bench.runs import (
 )
 from vmtune.api.schemas.controlled import RoundPage, RoundView
 from vmtune.api.schemas.migrations import samples_json
+from vmtune.api.wiring.deps import Container
 from vmtune.api.wiring.loads import check_may_load
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.runs.series import Series
 from vmtune.bench.services.runs.files import MEDIA_TYPES, FileFormat, exported_run, plotted_run
 from vmtune.bench.services.runs.runs import QueuedRun, RunRequest
 from vmtune.documents.dataclass_json import to_json
+from vmtune.model.idempotency import Begun
 from vmtune.storage.repositories.run_rows import RunFilter
 
 router = Router(tags=["runs"], dependencies=[EVERYWHERE])
@@ -76,11 +79,15 @@ async def list_runs(
     return RunPage(items=[RunView.of(run) for run in page.items], next=page.next)
 
 
+async def _begun(on: Container, id: str) -> RunView:
+    return RunView.of((await on.runs.get(UUID(id))).queued)
+
+
 @router.post(
     "/runs",
     status_code=202,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
-    dependencies=[BENCH],
+    dependencies=[BENCH, keyed(Begun.RUN, _begun, "/runs/{id}")],
 )
 async def start_run(on: Services, who: Who, body: RunCreate, response: Response) -> RunView:
     """Start a run. It waits until no other run is active on this machine, and is executed as a

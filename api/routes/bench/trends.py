@@ -11,14 +11,17 @@ from fastapi import Path, Query, Response
 from vmtune.api.auth.reach import EVERYWHERE
 from vmtune.api.auth.security import BENCH, READ, Who
 from vmtune.api.http.bodies import LARGE_BODY
+from vmtune.api.http.idempotency import KEYED, keyed
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, saved_as, with_headers
 from vmtune.api.routes.common import PREFIX, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.bench.comparisons import FoundChangePage, FoundChangeView, TriageOrder
 from vmtune.api.schemas.bench.trends import ScheduleCreate, ScheduleList, ScheduleView
+from vmtune.api.wiring.deps import Container
 from vmtune.api.wiring.loads import check_may_load
 from vmtune.bench.model.trend.change import Triage
 from vmtune.bench.services.comparisons.exporting import history_csv
+from vmtune.model.idempotency import Begun
 
 router = Router(tags=["histories"], dependencies=[EVERYWHERE])
 
@@ -55,7 +58,7 @@ async def list_changes(
     return FoundChangePage(items=[FoundChangeView.from_record(each) for each in found], next=None)
 
 
-@router.post("/changes/look", responses=problems(), dependencies=[BENCH])
+@router.post("/changes/look", responses=problems(409), dependencies=[BENCH, KEYED])
 async def look_for_changes(on: Services) -> FoundChangePage:
     """Look at all scenarios with new runs now; answers with the changes that are not triaged."""
     await on.trends.look()
@@ -77,11 +80,16 @@ async def list_schedules(on: Services) -> ScheduleList:
     return ScheduleList(items=[ScheduleView.of(each) for each in await on.schedules.list()])
 
 
+async def _begun(on: Container, name: str) -> ScheduleView:
+    found = {each.name: each for each in map(ScheduleView.of, await on.schedules.list())}
+    return found[name]
+
+
 @router.post(
     "/schedules",
     status_code=201,
     responses=problems(*WITH_BODY, *ASKS_A_HOST, 409) | with_headers(201, LOCATION),
-    dependencies=[BENCH, LARGE_BODY],
+    dependencies=[BENCH, LARGE_BODY, keyed(Begun.SCHEDULE, _begun, "/schedules/{id}")],
 )
 async def create_schedule(
     on: Services, who: Who, body: ScheduleCreate, response: Response

@@ -30,6 +30,7 @@ from vmtune.model.access.tokens import Token
 from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVm, EvacuationVmState
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.inventory import EventTopic, Host
+from vmtune.model.idempotency import Begun, Claim, KeptAnswer
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import MigrationState, Totals
@@ -131,6 +132,9 @@ def fill(store: Store) -> None:
     store.drift_scans.ask(["a"])
     store.drift_scans.note("a", 1, ScanResult(2, 1, 3, 1, 1, 40, (silent,)))
     store.retention.begin_task("retention", 3600)
+    key = Claim(Kind.TOKEN, "aaaaaaaaaaaa", "k", "0" * 64, "start_migration", Begun.MIGRATION)
+    store.idempotency.claim(key)
+    store.idempotency.keep(key, KeptAnswer(202, {"location": "/"}, "{}"))
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
 

@@ -20,7 +20,12 @@ from vmtune.storage import Store, upgrade
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RETENTION = RetentionSettings(
-    samples_whole_days=30, samples_thinned_s=10, samples_days=365, audit_days=90, gone_vms_days=30
+    samples_whole_days=30,
+    samples_thinned_s=10,
+    samples_days=365,
+    audit_days=90,
+    gone_vms_days=30,
+    idempotency_days=7,
 )
 ACT = Act(SERVICE, "", "retention")
 

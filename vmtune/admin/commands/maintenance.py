@@ -150,7 +150,8 @@ def prune(
     """Apply the retention settings, as the service does once an hour.
 
     Samples of migrations are thinned after samples_whole_days and deleted after samples_days;
-    entries of the audit log are deleted after audit_days, VMs that are gone after gone_vms_days.
+    entries of the audit log are deleted after audit_days, VMs that are gone after gone_vms_days,
+    idempotency keys after idempotency_days.
     Records and benchmark runs with all their data are kept.
     """
     chosen = _settings(config, state_dir, database_url)
@@ -161,6 +162,7 @@ def prune(
             ("would delete", _amount(old.drop), chosen.samples_days),
             ("would delete", f"{old.entries:,} entries of the audit log", chosen.audit_days),
             ("would delete", f"{old.vms:,} VMs that are gone", chosen.gone_vms_days),
+            ("would delete", f"{old.keys:,} idempotency keys", chosen.idempotency_days),
         )
         pairs = [(what, _after(text, days)) for what, text, days in keep]
         session.show(to_json(old), lambda: fields(pairs))
@@ -174,6 +176,7 @@ def prune(
                 ("dropped", f"{done.dropped_samples:,} samples of {done.dropped:,} migrations"),
                 ("dropped", f"{done.entries:,} entries of the audit log"),
                 ("dropped", f"{done.vms:,} VMs that are gone"),
+                ("dropped", f"{done.keys:,} idempotency keys"),
             ]
         ),
     )

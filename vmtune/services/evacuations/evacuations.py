@@ -111,8 +111,10 @@ class EvacuationService:
                     "the service could not record how it ended",
                 )
 
-    async def get(self, host: str, id: UUID) -> EvacuationStatus:
-        """:raise NotFound: the host has no such evacuation."""
+    async def get(self, host: str | None, id: UUID) -> EvacuationStatus:
+        """:param host: None for any.
+        :raise NotFound: the host has no such evacuation.
+        """
         record = await asyncio.to_thread(self._store.evacuations.get, id, host)
         return await self._status(record)
 

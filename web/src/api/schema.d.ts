@@ -12001,7 +12001,10 @@ export interface operations {
     add_host: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -14128,7 +14131,10 @@ export interface operations {
     forecast_vm: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description UUID of the VM. */
                 vm: string;
@@ -14272,7 +14278,10 @@ export interface operations {
     apply_to_vm: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description UUID of the VM. */
                 vm: string;
@@ -14666,7 +14675,10 @@ export interface operations {
     start_drift_scans: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -14716,6 +14728,15 @@ export interface operations {
             };
             /** @description No such object. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15788,7 +15809,10 @@ export interface operations {
     create_profile: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -16826,6 +16850,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
                 /** @description The ETag of the revision to change, or * for the current one. */
                 "If-Match"?: string | null;
             };
@@ -17080,7 +17106,10 @@ export interface operations {
     assign: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -17685,7 +17714,10 @@ export interface operations {
     revert_application: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Id of the application. */
                 application: string;
@@ -17947,7 +17979,10 @@ export interface operations {
     start_migration: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -18489,7 +18524,10 @@ export interface operations {
     recover_migration: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Id of the migration. */
                 migration: string;
@@ -19123,7 +19161,10 @@ export interface operations {
     start_evacuation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Its name. */
                 name: string;
@@ -19772,7 +19813,10 @@ export interface operations {
     pause_evacuation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Id of the evacuation. */
                 evacuation: string;
@@ -19896,7 +19940,10 @@ export interface operations {
     resume_evacuation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Id of the evacuation. */
                 evacuation: string;
@@ -20946,7 +20993,10 @@ export interface operations {
     start_run: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -22734,7 +22784,10 @@ export interface operations {
     start_campaign: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -23375,7 +23428,10 @@ export interface operations {
     pause_campaign: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Id, or name (the newest campaign of that name). */
                 campaign: string;
@@ -23497,7 +23553,10 @@ export interface operations {
     resume_campaign: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Id, or name (the newest campaign of that name). */
                 campaign: string;
@@ -24215,7 +24274,10 @@ export interface operations {
     look_for_changes: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -24241,6 +24303,15 @@ export interface operations {
             };
             /** @description No permission; or the request comes from a page of another origin. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -24543,7 +24614,10 @@ export interface operations {
     create_schedule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
