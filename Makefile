@@ -16,7 +16,7 @@ MKDOCS := said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports test-ansible test-nova web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports test-ansible test-nova test-clients web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ fault: packages-for-tests $(READY)  ## faults at random moments of migrations (h
 
 test-transports: packages-for-tests $(READY)  ## SSH, TLS, TCP with SASL, libssh and polkit between lab machines (as root; takes minutes)
 	@$(BIN)/pytest tests/transports $(PYTEST_ARGS)
+
+test-clients: packages-for-tests $(READY) $(WEB_READY)  ## clients that stock generators make (Python, TypeScript, Go) build and migrate (as root; takes minutes)
+	@$(BIN)/pytest tests/clients $(PYTEST_ARGS)
 
 fuzz: packages $(READY)  ## fuzz the HTTP API for MINUTES=20
 	@$(BIN)/python -m tests.fuzz.api $(MINUTES)

@@ -7,15 +7,14 @@ import re
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
-from fastapi.openapi.utils import get_openapi
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.routing import APIRoute
 
 from vmtune import __version__
 from vmtune.api.auth.authentication import Authenticate
 from vmtune.api.auth.security import closed_unless_declared
 from vmtune.api.auth.sign_in_throttle import SignInThrottle
-from vmtune.api.described import described
+from vmtune.api.document import as_3_0, openapi_of
 from vmtune.api.errors import add_handlers
 from vmtune.api.http.audit import AuditMiddleware
 from vmtune.api.http.bodies import BodyLimit, BodyLimits
@@ -115,6 +114,7 @@ def create_app(settings: Settings, container: Container | None = None) -> FastAP
         app.include_router(router, prefix=PREFIX)
     app.add_route(f"{PREFIX}/docs", _docs, include_in_schema=False)
     app.add_route(f"{PREFIX}/docs/plain", _plain_docs, include_in_schema=False)
+    app.add_route(f"{PREFIX}/openapi-3.0.json", _openapi_3_0, include_in_schema=False)
     app.mount("/", WebUi())
     add_handlers(app, methods_at)
     # The last is the first that a request meets.
@@ -160,6 +160,10 @@ async def _plain_docs(request: Request) -> Response:
         render("api.html", document=request.app.openapi()),
         headers={"Content-Security-Policy": policy},
     )
+
+
+async def _openapi_3_0(request: Request) -> Response:
+    return JSONResponse(as_3_0(request.app.openapi()))
 
 
 def methods_at(path: str) -> list[str]:
@@ -225,16 +229,5 @@ def _operation_id(route: APIRoute) -> str:
 
 def _openapi(app: FastAPI) -> dict[str, Any]:  # any: OpenAPI
     if app.openapi_schema is None:
-        document = get_openapi(
-            title=app.title,
-            summary=app.summary,
-            version=app.version,
-            routes=app.routes,
-        )
-        schemas = document["components"]["schemas"]
-        for model in (ProblemDocument, EventView):
-            found = model.model_json_schema(ref_template="#/components/schemas/{model}")
-            schemas.update(found.pop("$defs", {}))
-            schemas[model.__name__] = found
-        app.openapi_schema = described(document)
+        app.openapi_schema = openapi_of(app, ProblemDocument, EventView)
     return app.openapi_schema

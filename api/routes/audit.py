@@ -43,14 +43,14 @@ async def _wanted(
 Wanted = Annotated[AuditFilter, Depends(_wanted)]
 
 
-class Form(StrEnum):
+class AuditFormat(StrEnum):
     """How the log is exported."""
 
     JSONL = "jsonl"
     CSV = "csv"
 
 
-_TYPES = {Form.JSONL: "application/x-ndjson", Form.CSV: "text/csv"}
+_TYPES = {AuditFormat.JSONL: "application/x-ndjson", AuditFormat.CSV: "text/csv"}
 _COLUMNS = (
     "number", "at", "kind", "id", "name", "origin", "action", "subject", "outcome", "status",
     "reason", "request", "codes", "changes", "vm", "vm_name", "hash",
@@ -75,9 +75,11 @@ async def list_audit(
     response_class=StreamingResponse,
     dependencies=[ADMIN],
 )
-async def export_audit(on: Services, wanted: Wanted, form: Form = Form.JSONL) -> StreamingResponse:
+async def export_audit(
+    on: Services, wanted: Wanted, form: AuditFormat = AuditFormat.JSONL
+) -> StreamingResponse:
     """All entries, oldest first: one JSON object per line, or CSV."""
-    lines = _as_csv(on, wanted) if form is Form.CSV else _as_json(on, wanted)
+    lines = _as_csv(on, wanted) if form is AuditFormat.CSV else _as_json(on, wanted)
     return StreamingResponse(
         lines,
         media_type=_TYPES[form],

@@ -32,7 +32,12 @@ READING_POSTS = {
 }
 """What changes nothing although it is no GET."""
 FOR_EVERYBODY = OPEN
-PLAIN = {"/api/v1/openapi.json", "/api/v1/docs", "/api/v1/docs/plain"}
+PLAIN = {
+    "/api/v1/openapi.json",
+    "/api/v1/openapi-3.0.json",
+    "/api/v1/docs",
+    "/api/v1/docs/plain",
+}
 """Routes that are none of FastAPI's; the middleware lets only those in who may read."""
 
 

@@ -2283,7 +2283,7 @@ export interface components {
          * @description A user, token or service that did something.
          */
         ActorView: {
-            kind: components["schemas"]["vmtune__model__access__scopes__Kind"];
+            kind: components["schemas"]["IdentityKind"];
             /**
              * Id
              * @description A user's number, a token's id, a provider's subject.
@@ -2492,6 +2492,12 @@ export interface components {
              */
             subjects: components["schemas"]["SubjectView"][];
         };
+        /**
+         * AuditFormat
+         * @description How the log is exported.
+         * @enum {string}
+         */
+        AuditFormat: "jsonl" | "csv";
         /**
          * BlockRecord
          * @description Everything that was recorded. Times are milliseconds on the measurement's timeline, which
@@ -3100,7 +3106,7 @@ export interface components {
             criterion: components["schemas"]["Criterion"];
             a: components["schemas"]["Summary"];
             b: components["schemas"]["Summary"];
-            design: components["schemas"]["vmtune__stats__model__Design"];
+            design: components["schemas"]["ComparisonDesign"];
             /** Size */
             size: number;
             effect?: components["schemas"]["Effect"] | null;
@@ -3148,6 +3154,12 @@ export interface components {
              */
             notes: string[];
         };
+        /**
+         * ComparisonDesign
+         * @description How the runs were scheduled.
+         * @enum {string}
+         */
+        ComparisonDesign: "paired" | "unpaired";
         /**
          * ComparisonView
          * @description A comparison as one document, complete enough to recompute every number.
@@ -4079,6 +4091,32 @@ export interface components {
          */
         EventTopic: "host" | "vm" | "profile" | "assignment" | "application" | "migration" | "arrival" | "run" | "campaign" | "evacuation";
         /**
+         * EventView
+         * @description The ``data`` of one message; the message's ``event`` is its topic.
+         */
+        EventView: {
+            /**
+             * Id
+             * @description Id to resume after; null for progress events.
+             */
+            id: number | null;
+            /**
+             * At
+             * @description Null for progress events.
+             */
+            at: string | null;
+            topic: components["schemas"]["EventTopic"];
+            /**
+             * Subject
+             * @description UUID, number or name of the changed object.
+             */
+            subject: string;
+            /** Data */
+            data: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * ExpectedThroughputView
          * @description What the path is expected to carry.
          */
@@ -4234,18 +4272,6 @@ export interface components {
             /** Duration Reason */
             duration_reason: string;
         };
-        /**
-         * Form
-         * @description How the log is exported.
-         * @enum {string}
-         */
-        "Form-Input": "jsonl" | "csv";
-        /**
-         * Form
-         * @description What the figures of a table are.
-         * @enum {string}
-         */
-        "Form-Output": "values" | "time stamps" | "reduction" | "times less";
         /**
          * FoundChangePage
          * @description Found changes, the latest first.
@@ -4619,7 +4645,7 @@ export interface components {
             /** @description Whether it answers, as of the last contact. */
             state: components["schemas"]["HostState"];
             /** @description Null unless `state` is unreachable. */
-            unreachable: components["schemas"]["vmtune__api__schemas__contact__SilenceView"] | null;
+            unreachable: components["schemas"]["HostSilenceView"] | null;
             /**
              * Answered At
              * @description When it answered last; null if not since the service started.
@@ -4810,6 +4836,30 @@ export interface components {
          */
         HostSide: "source" | "destination";
         /**
+         * HostSilenceView
+         * @description Why a host does not answer, and since when.
+         */
+        HostSilenceView: {
+            /**
+             * Since
+             * Format: date-time
+             * @description Since when.
+             */
+            since: string;
+            /**
+             * Answered At
+             * @description When it answered last; null if not since the service started.
+             */
+            answered_at: string | null;
+            /**
+             * Reason
+             * @description Why, in a sentence.
+             */
+            reason: string;
+            /** Remedy */
+            remedy: string;
+        };
+        /**
          * HostSort
          * @description The order of a list of hosts; those that are equal in it go by name, ``-`` is for backwards.
          *     What is not known comes before the smallest.
@@ -4863,7 +4913,7 @@ export interface components {
             /** @description Whether it answers, as of the last contact. */
             state: components["schemas"]["HostState"];
             /** @description Null unless `state` is unreachable. */
-            unreachable: components["schemas"]["vmtune__api__schemas__contact__SilenceView"] | null;
+            unreachable: components["schemas"]["HostSilenceView"] | null;
             /**
              * Answered At
              * @description When it answered last; null if not since the service started.
@@ -4910,6 +4960,12 @@ export interface components {
              */
             finding_count: number | null;
         };
+        /**
+         * IdentityKind
+         * @description How a caller was identified.
+         * @enum {string}
+         */
+        IdentityKind: "user" | "token" | "oidc" | "service" | "nobody";
         /**
          * IntegrityView
          * @description Integrity of the audit log.
@@ -5927,6 +5983,12 @@ export interface components {
             at_limit: boolean;
         };
         /**
+         * PoolDesign
+         * @description How a QEMU keeps the stacks of ended coroutines.
+         * @enum {string}
+         */
+        PoolDesign: "one pool for each thread" | "one shared pool of batches";
+        /**
          * PoolForecast
          * @description What the pool model (:mod:`vmtune.model.host.pools`) says before the load.
          *
@@ -5990,7 +6052,7 @@ export interface components {
              */
             qemu_version: string;
             /** @description Design of the coroutine pool in this QEMU. */
-            design: components["schemas"]["vmtune__model__host__pools__Design"];
+            design: components["schemas"]["PoolDesign"];
             /**
              * Threads
              * @description Threads that run coroutines: the main loop and iothreads.
@@ -6129,6 +6191,35 @@ export interface components {
              * @description In the order of the time.
              */
             dirtied: components["schemas"]["DirtiedView"][];
+        };
+        /**
+         * ProblemDocument
+         * @description Every error of the API (RFC 9457, ``application/problem+json``).
+         */
+        ProblemDocument: {
+            /**
+             * Type
+             * @description Identifier of this kind of problem.
+             */
+            type: string;
+            /**
+             * Title
+             * @description As people read it.
+             */
+            title: string;
+            /** Status */
+            status: number;
+            /** Detail */
+            detail: string;
+            /** Code */
+            code: string;
+            /**
+             * Instance
+             * @description Id of the request, also in the service's log.
+             */
+            instance: string;
+            /** Errors */
+            errors: components["schemas"]["ProblemItem"][];
         };
         /**
          * ProblemItem
@@ -6788,6 +6879,12 @@ export interface components {
             values: number[];
         };
         /**
+         * ReferenceForm
+         * @description What the figures of a table are.
+         * @enum {string}
+         */
+        ReferenceForm: "values" | "time stamps" | "reduction" | "times less";
+        /**
          * ReferencePage
          * @description Sources, sorted by id.
          */
@@ -6907,7 +7004,7 @@ export interface components {
              * @description As people read it.
              */
             title: string;
-            form: components["schemas"]["Form-Output"];
+            form: components["schemas"]["ReferenceForm"];
             /**
              * Unit
              * @description As printed.
@@ -8340,12 +8437,25 @@ export interface components {
              * Items
              * @description The items of this page.
              */
-            items: components["schemas"]["vmtune__api__schemas__bench__runs__SilenceView"][];
+            items: components["schemas"]["SilenceView"][];
             /**
              * Next
              * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
+        };
+        /**
+         * SilenceView
+         * @description A gap in the guest's heartbeat, as received on the host.
+         */
+        SilenceView: {
+            /**
+             * At Ms
+             * @description Milliseconds since the record's start.
+             */
+            at_ms: number;
+            /** Duration Ms */
+            duration_ms: number;
         };
         /**
          * SkippedCheckView
@@ -8827,6 +8937,12 @@ export interface components {
          */
         Trigger: "vmtune" | "observed";
         /**
+         * TunableKind
+         * @description The type of a tunable's value.
+         * @enum {string}
+         */
+        TunableKind: "boolean" | "integer" | "choice" | "text";
+        /**
          * TunablePage
          * @description Tunables, by subject.
          */
@@ -8867,7 +8983,7 @@ export interface components {
              * @description What it is about; tunables of one subject follow each other.
              */
             subject: string;
-            kind: components["schemas"]["vmtune__model__tunables__tunable__Kind"];
+            kind: components["schemas"]["TunableKind"];
             unit: components["schemas"]["Unit"];
             route: components["schemas"]["Route"];
             /** @description The QEMU of a migration that needs the value. */
@@ -9323,128 +9439,12 @@ export interface components {
                 [key: string]: string;
             };
             /** @description Why its host does not answer: the VM is as last seen then. Null if it does. */
-            unreachable: components["schemas"]["vmtune__api__schemas__contact__SilenceView"] | null;
+            unreachable: components["schemas"]["HostSilenceView"] | null;
             /**
              * Migration
              * @description Its migration, while that has not ended.
              */
             migration: string | null;
-        };
-        /**
-         * SilenceView
-         * @description A gap in the guest's heartbeat, as received on the host.
-         */
-        vmtune__api__schemas__bench__runs__SilenceView: {
-            /**
-             * At Ms
-             * @description Milliseconds since the record's start.
-             */
-            at_ms: number;
-            /** Duration Ms */
-            duration_ms: number;
-        };
-        /**
-         * SilenceView
-         * @description Why a host does not answer, and since when.
-         */
-        vmtune__api__schemas__contact__SilenceView: {
-            /**
-             * Since
-             * Format: date-time
-             * @description Since when.
-             */
-            since: string;
-            /**
-             * Answered At
-             * @description When it answered last; null if not since the service started.
-             */
-            answered_at: string | null;
-            /**
-             * Reason
-             * @description Why, in a sentence.
-             */
-            reason: string;
-            /** Remedy */
-            remedy: string;
-        };
-        /**
-         * Kind
-         * @description How a caller was identified.
-         * @enum {string}
-         */
-        vmtune__model__access__scopes__Kind: "user" | "token" | "oidc" | "service" | "nobody";
-        /**
-         * Design
-         * @description How a QEMU keeps the stacks of ended coroutines.
-         * @enum {string}
-         */
-        vmtune__model__host__pools__Design: "one pool for each thread" | "one shared pool of batches";
-        /**
-         * Kind
-         * @description The type of a tunable's value.
-         * @enum {string}
-         */
-        vmtune__model__tunables__tunable__Kind: "boolean" | "integer" | "choice" | "text";
-        /**
-         * Design
-         * @description How the runs were scheduled.
-         * @enum {string}
-         */
-        vmtune__stats__model__Design: "paired" | "unpaired";
-        /**
-         * ProblemDocument
-         * @description Every error of the API (RFC 9457, ``application/problem+json``).
-         */
-        ProblemDocument: {
-            /**
-             * Type
-             * @description Identifier of this kind of problem.
-             */
-            type: string;
-            /**
-             * Title
-             * @description As people read it.
-             */
-            title: string;
-            /** Status */
-            status: number;
-            /** Detail */
-            detail: string;
-            /** Code */
-            code: string;
-            /**
-             * Instance
-             * @description Id of the request, also in the service's log.
-             */
-            instance: string;
-            /** Errors */
-            errors: components["schemas"]["ProblemItem"][];
-        };
-        /**
-         * EventView
-         * @description The ``data`` of one message; the message's ``event`` is its topic.
-         */
-        EventView: {
-            /**
-             * Id
-             * @description Id to resume after; null for progress events.
-             */
-            id: number | null;
-            /**
-             * At
-             * @description Null for progress events.
-             */
-            at: string | null;
-            topic: components["schemas"]["EventTopic"];
-            /**
-             * Subject
-             * @description UUID, number or name of the changed object.
-             */
-            subject: string;
-            /** Data */
-            data: {
-                [key: string]: unknown;
-            };
         };
     };
     responses: never;
@@ -11092,7 +11092,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description How it is written. */
-                form?: components["schemas"]["Form-Input"];
+                form?: components["schemas"]["AuditFormat"];
                 /** @description Only what this user or token did. */
                 actor?: string | null;
                 /** @description Only this action, such as `profile.create`. */
