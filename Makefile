@@ -16,7 +16,7 @@ MKDOCS := said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports test-ansible test-nova test-clients web wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports test-ansible test-nova test-clients web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,8 @@ lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI and docs, a
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m vmtune.api.openapi --check
+	@$(BIN)/python packaging/client/generate.py --check
+	@MYPYPATH=packaging/client $(BIN)/mypy -p vmtune_client
 	@$(MKDOCS)
 
 docs: $(READY)  ## build the documentation into build/docs, reference pages and all
@@ -67,7 +69,13 @@ wheel: $(READY) $(WEB_BUILT)  ## build dist/vmtune-VERSION-py3-none-any.whl, web
 	@rm -rf build/lib build/bdist.*
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
 	@rm -rf build/lib build/bdist.*
-	@ls dist/*.whl
+	@ls dist/vmtune-*.whl
+
+client-wheel: $(READY)  ## build dist/vmtune_client-VERSION-py3-none-any.whl, the client for programs
+	@rm -rf build/client && mkdir -p build && cp -RL packaging/client build/client
+	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist build/client
+	@rm -rf build/client
+	@ls dist/vmtune_client-*.whl
 
 deb: wheel  ## build a Debian package; RELEASE=bookworm or trixie, else this machine's (as root)
 	@sh packaging/deb/build.sh $(RELEASE)
@@ -142,9 +150,10 @@ lock: $(READY)  ## write requirements.lock anew from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
 	  --no-emit-index-url --no-header --output-file requirements.lock pyproject.toml
 
-openapi: $(READY) $(WEB_READY)  ## write api/openapi.json anew, and the web UI's types from it
+openapi: $(READY) $(WEB_READY)  ## write api/openapi.json anew, and from it the types of the web UI and of vmtune-client
 	@$(BIN)/python -m vmtune.api.openapi
 	@$(NPM) run types
+	@$(BIN)/python packaging/client/generate.py
 
 # Whoever runs this builds QEMU from Debian's sources; nothing else needs it. Outside of the checkout,
 # so that `make clean` leaves it: rm -r the folder instead.

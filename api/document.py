@@ -1,8 +1,8 @@
 """The OpenAPI document: what FastAPI makes of the routes, made good for generators of clients.
 
 Every schema has a short name of its own, every enumeration the names of its words, and
-:mod:`vmtune.api.described` adds how callers authenticate. :func:`as_3_0` is the same in OpenAPI 3.0, for generators that do not
-know 3.1.
+:mod:`vmtune.api.described` adds how callers authenticate. :func:`as_3_0` is the same in OpenAPI
+3.0, for generators that do not know 3.1.
 """
 
 from __future__ import annotations

@@ -89,7 +89,10 @@ def typescript_client(folder: Path) -> list[str | Path]:
     binaries = ROOT / "web" / "node_modules" / ".bin"
     node = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     (folder / "node_modules").symlink_to(ROOT / "web" / "node_modules")
-    run([binaries / "openapi-typescript", OPENAPI, "-o", folder / "schema.d.ts"], folder, node)
+    run(
+        [binaries / "openapi-typescript", OPENAPI, "--default-non-nullable=false", "-o",
+         folder / "schema.d.ts"], folder, node,
+    )  # fmt: skip
     shutil.copy(PROGRAMS / "migrate.ts", folder)
     (folder / "package.json").write_text('{"type": "module"}')
     strict = [

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import vmtune_client
 
 from tests.clients.generators import (
     PROGRAMS,
@@ -65,3 +66,11 @@ def test_openapi_typescript(it: Live, tmp_path: Path) -> None:
 @pytest.mark.skipif(bool(why_no_go()), reason=why_no_go() or "never")
 def test_oapi_codegen_of_go(it: Live, tmp_path: Path) -> None:
     migrates(it, [go_client(tmp_path)], tmp_path, "go")
+
+
+def test_vmtune_client(it: Live) -> None:
+    """vmtune's own package, by its socket."""
+    with it.vm() as vm, vmtune_client.Client(socket=str(it.client.socket_path)) as vmtune:
+        started = vmtune.start_migration({"vm": vm.uuid, "destination": "b"})
+        assert vmtune.wait_migration(started["id"], within_s=120)["state"] == "completed"
+        assert it.states(vm) == {"b": "running"}

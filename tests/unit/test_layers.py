@@ -34,7 +34,7 @@ def test_the_client_is_kept_from_every_package_that_needs_more_than_http() -> No
     """A new package is either named as forbidden, or here as one that only computes."""
     computes = {
         "__main__", "bench", "client", "config", "documents", "errors", "forecast", "model",
-        "reference", "rendering", "stats", "testing", "tracing", "units",
+        "reference", "remote", "rendering", "stats", "testing", "tracing", "units",
     }  # fmt: skip
     forbidden = {
         name.removeprefix("vmtune.")

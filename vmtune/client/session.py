@@ -13,12 +13,12 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from vmtune.client.connection.credentials import find_token
 from vmtune.client.connection.http import Client, Document, Url
 from vmtune.client.views import sorting
 from vmtune.client.views.formats import FORMATS
 from vmtune.client.views.output import Column, table
 from vmtune.config.settings import Settings
+from vmtune.remote.credentials import find_token
 
 _F = TypeVar("_F", bound=Callable[..., Any])  # any: click calls it with its options
 

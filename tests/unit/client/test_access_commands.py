@@ -16,9 +16,9 @@ from tests.support.api import Api
 from tests.support.served_api import served_api
 from tests.support.stub_service import StubService
 from tests.unit.client.conftest import Vmtune
-from vmtune.client.connection.credentials import read_token
 from vmtune.client.connection.http import Url
 from vmtune.errors import InvalidInput
+from vmtune.remote.credentials import read_token
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 

@@ -1,87 +1,11 @@
-"""What can go wrong between the command and the service.
+"""The errors of the connection, for those who know them by this name: see vmtune.remote.errors."""
 
-::
+from vmtune.remote.errors import (
+    ClientError,
+    ConnectionLost,
+    Refused,
+    ServiceUnreachable,
+    problem_document,
+)
 
-    VmtuneError
-    └── ClientError
-        ├── ServiceUnreachable   nothing was sent: no service answers at the socket
-        ├── ConnectionLost       sent, and no whole answer came: the outcome is unknown
-        └── Refused              the service answered with a problem
-"""
-
-from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
-from vmtune.errors import Problem, VmtuneError
-
-
-class ClientError(VmtuneError):
-    """The service could not be asked, or it refused."""
-
-    code = "client"
-
-    def document(self) -> Mapping[str, Any]:  # any: JSON
-        """The error as a problem document (RFC 9457), for ``--json``."""
-        return problem_document(self)
-
-
-class ServiceUnreachable(ClientError):
-    """No service answers at the socket; nothing was sent."""
-
-    code = "service_unreachable"
-
-
-class ConnectionLost(ClientError):
-    """The request was sent and no whole answer came: it may have taken effect."""
-
-    code = "connection_lost"
-
-
-class Refused(ClientError):
-    """The service answered with a problem.
-
-    :param status: the HTTP status.
-    :param body: the problem document as it came.
-    """
-
-    code = "refused"
-
-    def __init__(self, status: int, body: Mapping[str, Any]) -> None:  # any: JSON
-        message = str(body.get("detail") or body.get("title") or f"HTTP status {status}")
-        super().__init__(message, problems=_problems(body))
-        self.status = status
-        self.body = body
-
-    def document(self) -> Mapping[str, Any]:  # any: JSON
-        return self.body
-
-
-def _problems(body: Mapping[str, Any]) -> list[Problem]:  # any: JSON
-    listed = body.get("errors")
-    rows = listed if isinstance(listed, list) else []
-    return [
-        Problem(
-            str(row.get("field", "")),
-            str(row.get("code", "")),
-            str(row.get("message", "")),
-            str(row.get("remedy") or ""),
-        )
-        for row in rows
-        if isinstance(row, dict)
-    ]
-
-
-def problem_document(error: VmtuneError) -> Mapping[str, Any]:  # any: JSON
-    """*error* in the shape in which the service reports its own."""
-    return {
-        "type": f"urn:vmtune:problem:{type(error).code}",
-        "title": type(error).__name__,
-        "detail": error.message,
-        "code": type(error).code,
-        "errors": [
-            {"field": p.field, "code": p.code, "message": p.message, "remedy": p.remedy}
-            for p in error.problems
-        ],
-    }
+__all__ = ["ClientError", "ConnectionLost", "Refused", "ServiceUnreachable", "problem_document"]

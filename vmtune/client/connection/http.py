@@ -8,25 +8,30 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote
 
-from vmtune.client.connection.errors import ConnectionLost, Refused, ServiceUnreachable
-from vmtune.errors import InvalidInput
+from vmtune.remote.address import Url
+from vmtune.remote.documents import (
+    NO_JSON,
+    PREFIX,
+    Document,
+    Query,
+    as_object,
+    problem_of,
+    segment,
+    with_query,
+)
+from vmtune.remote.errors import ConnectionLost, Refused, ServiceUnreachable, unreachable
 
-PREFIX = "/api/v1"
+__all__ = ["Answer", "Client", "Document", "Query", "Url", "segment", "with_query"]
+
 _ANSWER_WITHIN_S = 120.0
 _CONNECT_WITHIN_S = 5.0
 _PAGE = 200
 _PIECE = 1 << 16
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
-Document = Mapping[str, Any]  # any: JSON from the service
-Query = Mapping[str, str | int | Sequence[str] | None]
-"""What goes behind the question mark: None is left out, a sequence is repeated."""
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -50,51 +55,6 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 @dataclass(frozen=True, slots=True)
-class Url:
-    """Where a service answers over TCP."""
-
-    host: str
-    port: int
-    tls: bool
-
-    @classmethod
-    def read(cls, text: str) -> Url:
-        """The service at *text*.
-
-        :raise InvalidInput: it is no https:// URL. The token would cross the network in the
-            clear with http://, which only this machine's own addresses may have.
-        """
-        try:
-            parts = urlsplit(text)
-            host, port = parts.hostname or "", parts.port
-        except ValueError:
-            parts, host, port = urlsplit(""), "", None
-        tls = parts.scheme == "https"
-        plain = parts.scheme == "http" and host in _LOOPBACK
-        if not host or not (tls or plain) or parts.path not in ("", "/"):
-            raise InvalidInput(
-                f"{text[:100]!r} is not the URL of a service",
-                field="url",
-                remedy="write https://NAME:PORT, or http://127.0.0.1:8470 on the same machine",
-            )
-        return cls(host, port or (443 if tls else 80), tls)
-
-    def connection(self, timeout_s: float) -> http.client.HTTPConnection:
-        """A connection that is not opened yet. The certificate has to be one that this
-        machine trusts (SSL_CERT_FILE names others)."""
-        if not self.tls:
-            return http.client.HTTPConnection(self.host, self.port, timeout=timeout_s)
-        import ssl  # noqa: PLC0415 - only where it is used
-
-        context = ssl.create_default_context()
-        return http.client.HTTPSConnection(self.host, self.port, timeout=timeout_s, context=context)
-
-    def __str__(self) -> str:
-        name = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.tls else 'http'}://{name}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What the service answered: the JSON document and what a later If-Match needs."""
 
@@ -102,9 +62,15 @@ class Answer:
     etag: str
 
 
-def segment(text: str) -> str:
-    """*text* as one segment of a path, escaped."""
-    return quote(text, safe="")
+def _over_tcp(url: Url, timeout_s: float) -> http.client.HTTPConnection:
+    """A connection that is not opened yet. The certificate has to be one that this
+    machine trusts (SSL_CERT_FILE names others)."""
+    if not url.tls:
+        return http.client.HTTPConnection(url.host, url.port, timeout=timeout_s)
+    import ssl  # noqa: PLC0415 - only where it is used
+
+    context = ssl.create_default_context()
+    return http.client.HTTPSConnection(url.host, url.port, timeout=timeout_s, context=context)
 
 
 class Client:
@@ -143,7 +109,7 @@ class Client:
     def connection(self, timeout_s: float) -> http.client.HTTPConnection:
         """A connection that is not opened yet."""
         if self._url is not None:
-            return self._url.connection(timeout_s)
+            return _over_tcp(self._url, timeout_s)
         return UnixConnection(self.socket_path, timeout_s)
 
     def get(self, path: str, query: Query | None = None) -> Document:
@@ -226,7 +192,7 @@ class Client:
         finally:
             connection.close()
         if response.status >= 400:
-            raise Refused(response.status, _problem(response.status, content))
+            raise Refused(response.status, problem_of(response.status, content))
         return response, content
 
     def pieces(self, path: str, query: Query | None = None) -> Iterator[bytes]:
@@ -235,7 +201,7 @@ class Client:
         try:
             response = self.send(connection, "GET", with_query(path, query), None, {})
             if response.status >= 400:
-                raise Refused(response.status, _problem(response.status, response.read()))
+                raise Refused(response.status, problem_of(response.status, response.read()))
             try:
                 while piece := response.read(_PIECE):
                     yield piece
@@ -288,50 +254,7 @@ class Client:
         )
 
     def _answer(self, response: http.client.HTTPResponse, content: bytes) -> Answer:
-        document = _json(content)
+        document = as_object(content)
         if document is None:
-            raise Refused(response.status, _NO_JSON)
+            raise Refused(response.status, NO_JSON)
         return Answer(document, response.headers.get("ETag", ""))
-
-
-_NO_JSON: Document = {"detail": "the service's answer is not JSON", "value": None}
-
-
-def _json(content: bytes) -> Document | None:
-    """*content* as an object; a list becomes its ``items``. None where it is no JSON."""
-    if not content:
-        return {}
-    try:
-        document: Any = json.loads(content)  # any: JSON, until it is known to be an object
-    except ValueError:
-        return None
-    return document if isinstance(document, dict) else {"items": document}
-
-
-def _problem(status: int, content: bytes) -> Document:
-    """What the service has against a request."""
-    document = _json(content)
-    return {"status": status, **(_NO_JSON if document is None else document)}
-
-
-def with_query(path: str, query: Query | None) -> str:
-    """*path* with those of *query* that are set."""
-    given = {key: value for key, value in (query or {}).items() if value is not None}
-    text = urlencode(given, doseq=True)
-    return f"{path}?{text}" if text else path
-
-
-def unreachable(socket_path: Path, error: OSError) -> ServiceUnreachable:
-    """The error for a socket at which no service answers."""
-    if isinstance(error, PermissionError):
-        return ServiceUnreachable(
-            f"this user has no permission for the service's socket {socket_path}",
-            field="socket",
-            remedy="run the command as root, as the service's user or as a member of its "
-            "socket_group; or use its URL with a token (VMTUNE_URL, VMTUNE_TOKEN)",
-        )
-    return ServiceUnreachable(
-        f"cannot connect to {socket_path}: {error.strerror or error}",
-        field="socket",
-        remedy="start the service with `vmtune serve`, or set --socket or VMTUNE_SOCKET",
-    )

@@ -3,91 +3,44 @@
 from __future__ import annotations
 
 import http.client
-import json
-import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from vmtune.client.connection.errors import ClientError, ConnectionLost, Refused, ServiceUnreachable
-from vmtune.client.connection.http import Client, Document, Query, with_query
+from vmtune.client.connection.http import Client, Query, with_query
+from vmtune.remote.documents import problem_of
+from vmtune.remote.errors import ClientError, ConnectionLost, Refused
+from vmtune.remote.events import (
+    PATH,
+    SILENT_FOR_S,
+    Backoff,
+    Connected,
+    Heartbeat,
+    ServerEvent,
+    StreamItem,
+    parse,
+    transient,
+)
 
-PATH = "/events"
-# The service sends a comment at least every 15 s; three missed ones are a dead connection.
-_SILENT_FOR_S = 50.0
-_GIVE_UP_AFTER_S = 60.0
+__all__ = [
+    "Backoff",
+    "Connected",
+    "Heartbeat",
+    "ServerEvent",
+    "StreamItem",
+    "parse",
+    "stored",
+    "stream",
+    "transient",
+    "watch",
+]
+
 _REPLAY_PAUSE_S = 1.0
-_FIRST_WAIT_S = 0.1
-_LONGEST_WAIT_S = 2.0
-_BUSY = 503
-
-
-@dataclass(frozen=True, slots=True)
-class ServerEvent:
-    """One message of the stream.
-
-    :param id: what a stream resumes after; empty for passing progress, which is not stored.
-    """
-
-    id: str
-    name: str
-    data: Document
-
-
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """The stream has just been connected, or connected again: what was read before may be
-    out of date, so look again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """Nothing happened, and the connection lives."""
-
-
-StreamItem = ServerEvent | Connected | Heartbeat
-
-
-def parse(lines: Iterable[bytes]) -> Iterator[ServerEvent | Heartbeat]:
-    """The messages in the lines of an event stream; comments are heartbeats.
-
-    Follows the HTML standard's event-stream interpretation, but for ``retry``. A message
-    that was cut off by the end of the stream is dropped, as the standard has it.
-    """
-    last_id = name = ""
-    data: list[str] = []
-    for raw in lines:
-        line = raw.decode("utf-8", "replace").rstrip("\r\n")
-        if not line:
-            if data:
-                yield ServerEvent(last_id, name or "message", _json("\n".join(data)))
-            last_id, name, data = "", "", []
-            continue
-        field, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if not field:
-            yield Heartbeat()
-        elif field == "id":
-            last_id = value
-        elif field == "event":
-            name = value
-        elif field == "data":
-            data.append(value)
-
-
-def _json(text: str) -> Document:
-    try:
-        document: Any = json.loads(text)  # any: JSON, until it is known to be an object
-    except ValueError:
-        return {"text": text}
-    return document if isinstance(document, dict) else {"value": document}
 
 
 def stream(
     client: Client,
     last_id: str = "",
     query: Query | None = None,
-    silent_for_s: float = _SILENT_FOR_S,
+    silent_for_s: float = SILENT_FOR_S,
 ) -> Iterator[StreamItem]:
     """The events of one connection, from after *last_id*; ends only by an error.
 
@@ -105,7 +58,7 @@ def stream(
     try:
         response = client.send(connection, "GET", with_query(PATH, query), None, headers)
         if response.status >= 400:
-            raise Refused(response.status, _json(response.read().decode("utf-8", "replace")))
+            raise Refused(response.status, problem_of(response.status, response.read()))
         try:
             first = True
             for item in parse(response):
@@ -136,50 +89,6 @@ def stored(client: Client, last_id: str) -> Iterator[ServerEvent]:
     except ConnectionLost as error:
         if not isinstance(error.__cause__, TimeoutError):
             raise
-
-
-class Backoff:
-    """Exponential backoff between attempts; gives up after a minute of failures.
-
-    :param give_up_after_s: of failures without a success in between.
-    """
-
-    def __init__(
-        self,
-        give_up_after_s: float = _GIVE_UP_AFTER_S,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._give_up_after_s = give_up_after_s
-        self._sleep = sleep
-        self._clock = clock
-        self._since: float | None = None
-        self._wait = _FIRST_WAIT_S
-
-    def succeeded(self) -> None:
-        """Reset the backoff."""
-        self._since, self._wait = None, _FIRST_WAIT_S
-
-    def failed(self, error: ClientError) -> None:
-        """Wait before the next attempt.
-
-        :raise ClientError: *error*, where it is final or there was no success for too long.
-        """
-        if not transient(error):
-            raise error
-        now = self._clock()
-        self._since = now if self._since is None else self._since
-        if now - self._since >= self._give_up_after_s:
-            raise error
-        self._sleep(self._wait)
-        self._wait = min(self._wait * 2, _LONGEST_WAIT_S)
-
-
-def transient(error: ClientError) -> bool:
-    """Whether a retry may help: the service may be restarting."""
-    if isinstance(error, Refused):
-        return error.status == _BUSY
-    return isinstance(error, (ConnectionLost, ServiceUnreachable))
 
 
 def watch(

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from vmtune.errors import InvalidInput
+from ..errors import InvalidInput
 
 _MAX_BYTES = 200
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

@@ -1,0 +1,1 @@
+../../../vmtune/errors.py
