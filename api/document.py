@@ -123,6 +123,6 @@ def _older(node: Json) -> Json:
         found["example"] = found.pop("examples")[0]
     if "prefixItems" in found:
         found["items"] = {"anyOf": found.pop("prefixItems")}
-    if "$ref" in found and len(found) > 1:  # 3.0 ignores what is beside a reference
+    if "$ref" in found and len(found) > 1:  # 3.0 ignores the neighbours of a reference
         found["allOf"] = [{"$ref": found.pop("$ref")}]
     return found

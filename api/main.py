@@ -45,6 +45,7 @@ from vmtune.api.routes import (
     tokens,
     tunables,
     vms,
+    webhooks,
 )
 from vmtune.api.routes import cluster as services
 from vmtune.api.routes.bench import campaigns, comparisons, reference, runs, scenarios, trends
@@ -81,6 +82,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         migrations,
         evacuations,
         hooks,
+        webhooks,
         scenarios,
         runs,
         campaigns,

@@ -75,6 +75,7 @@ from vmtune.services.tuning.applications import ApplyService
 from vmtune.services.tuning.drift import DriftService
 from vmtune.services.tuning.planning import PlanService
 from vmtune.services.tuning.profiles import AssignmentService, ProfileService
+from vmtune.services.webhooks.webhooks import Outbox, WebhookService
 from vmtune.storage import Store, head_revision
 
 log = structlog.get_logger(__name__)
@@ -123,6 +124,7 @@ class Container:
     host_check: HostCheckService
     drift: DriftService
     idempotency: IdempotencyService
+    webhooks: WebhookService
     cluster: Cluster | None = None
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -274,7 +276,7 @@ async def open_container(
             bench.schedules.run,
             trends.run,
         )
-        await stack.enter_async_context(_settling(*chores))
+        await stack.enter_async_context(_settling(*chores, outbox=_outbox(settings, store)))
         drift = await stack.enter_async_context(scanning(settings, store, bus, hosts, plans))
         yield Container(
             settings=settings,
@@ -314,6 +316,7 @@ async def open_container(
             host_check=HostCheckService(hosts, doctor, certificate_until),
             drift=drift,
             idempotency=IdempotencyService(store),
+            webhooks=WebhookService(store),
             cluster=cluster,
         )
 
@@ -368,9 +371,14 @@ async def _reconciling(applications: ApplyService) -> AsyncIterator[None]:
         yield
 
 
+def _outbox(settings: Settings, store: Store) -> Outbox:
+    return Outbox(store, settings.webhook_own_addresses)
+
+
 @asynccontextmanager
-async def _settling(*chores: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """Look again at what ended as unknown, and drop what has expired: now, and every 15 s."""
+async def _settling(*chores: Callable[[], Awaitable[None]], outbox: Outbox) -> AsyncIterator[None]:
+    """Look again at what ended as unknown, and drop what has expired: now, and every 15 s. Send
+    what webhooks are to be told."""
 
     async def settle() -> None:
         while True:
@@ -387,5 +395,5 @@ async def _settling(*chores: Callable[[], Awaitable[None]]) -> AsyncIterator[Non
                     telemetry.task_failed()
             await asyncio.sleep(_SETTLE_EVERY_S)
 
-    async with _background(settle()):
+    async with _background(settle()), _background(outbox.run()):
         yield

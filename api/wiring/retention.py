@@ -23,6 +23,7 @@ def retention_of(settings: Settings) -> RetentionSettings:
         settings.audit_days,
         settings.gone_vms_days,
         settings.idempotency_days,
+        settings.webhook_days,
     )
 
 

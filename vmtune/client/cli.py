@@ -88,6 +88,7 @@ COMMANDS = {
         "Published measurements, to compare your own with.",
     ),
     "events": (_HERE + "service.events:events", "Show events, oldest first."),
+    "webhook": (_HERE + "service.webhook:webhook", "Signed notifications by HTTP."),
     "token": (_HERE + "service.token:token", "API tokens and their permissions."),
     "audit": (_HERE + "service.audit:audit", "Show the audit log: changes and refused requests."),
     "install-hook": (
@@ -110,7 +111,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "Tuning": ("assign", "explain", "revert", "application", "tunables", "pack"),
     "Migrations": ("forecast", "evacuation", "virsh-args", "install-hook", "uninstall-hook"),
     "Benchmarks": ("bench", "compare", "reference"),
-    "Service": ("serve", "health", "service", "events", "token", "audit", "db"),
+    "Service": ("serve", "health", "service", "events", "webhook", "token", "audit", "db"),
     "First steps": ("demo", "lab", "completion"),
 }  # fmt: skip
 """The help page's groups of subcommands, the common ones first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 
-from vmtune.config.accept import integer
+from vmtune.config.accept import integer, truth
 
 _MAX_DAYS = 36_500
 _DAY_S = 24 * 3600
@@ -13,7 +13,7 @@ _DAY_S = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """Migration limits, drift scans, host checks and retention.
+    """Migration limits, drift scans, host checks, retention and webhooks.
 
     :param max_outgoing_migrations: how many may leave one host at once, 1 to 1000; vmtune's own
         wait in the queue, those of others count. Why these defaults:
@@ -35,6 +35,10 @@ class ClusterSettings:
         has, counted from when it was last seen; 0 for no limit.
     :param idempotency_days: for how long a request with an ``Idempotency-Key`` is remembered with
         its answer; 0 for no limit.
+    :param webhook_days: for how long deliveries of webhooks are kept after their end; 0 for no
+        limit.
+    :param webhook_own_addresses: also send webhooks to this machine's own, loopback and
+        link-local addresses.
     """
 
     max_outgoing_migrations: int = 2
@@ -48,6 +52,8 @@ class ClusterSettings:
     audit_days: int = 0
     gone_vms_days: int = 30
     idempotency_days: int = 7
+    webhook_days: int = 30
+    webhook_own_addresses: bool = False
 
 
 CHECKS: Mapping[str, Callable[[object], object]] = {
@@ -62,6 +68,8 @@ CHECKS: Mapping[str, Callable[[object], object]] = {
     "audit_days": integer(0, _MAX_DAYS),
     "gone_vms_days": integer(0, _MAX_DAYS),
     "idempotency_days": integer(0, _MAX_DAYS),
+    "webhook_days": integer(0, _MAX_DAYS),
+    "webhook_own_addresses": truth,
 }
 """What accepts each."""
 assert set(CHECKS) == {field.name for field in fields(ClusterSettings)}, "a setting without a check"

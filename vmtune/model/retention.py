@@ -33,6 +33,7 @@ class RetentionSettings:
     audit_days: int
     gone_vms_days: int
     idempotency_days: int
+    webhook_days: int
 
     def until(self, now: datetime) -> Cutoffs:
         """What is old enough by *now*."""
@@ -42,19 +43,22 @@ class RetentionSettings:
             _before(now, self.audit_days),
             _before(now, self.gone_vms_days),
             _before(now, self.idempotency_days),
+            _before(now, self.webhook_days),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Cutoffs:
     """Samples of migrations that ended before, entries that were made before, VMs that are gone and
-    were last seen before, idempotency keys that came before; None for none."""
+    were last seen before, idempotency keys that came before,
+    deliveries of webhooks that ended before; None for none."""
 
     thin: datetime | None
     drop: datetime | None
     audit: datetime | None
     gone_vms: datetime | None
     keys: datetime | None
+    deliveries: datetime | None
 
 
 def _before(now: datetime, days: int) -> datetime | None:

@@ -219,6 +219,11 @@ _ROWS = (
         },
     ),
     _counter(
+        "vmtune_webhook_attempts_total",
+        "Attempts to deliver a notification to a webhook, by what came of them.",
+        {"outcome": ("delivered", "failed")},
+    ),
+    _counter(
         "vmtune_periodic_task_failures_total",
         "What the service does by itself every 15 s (settle, drop_expired), and could not do.",
     ),

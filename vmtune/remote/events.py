@@ -125,7 +125,7 @@ class Backoff:
         self._sleep(self.wait_s(error))
 
     def wait_s(self, error: ClientError) -> float:
-        """How long to wait after *error*, which a repetition may mend.
+        """How long to wait after *error*, after which a repetition may help.
 
         :raise ClientError: *error*, where there was no success for too long.
         """

@@ -35,7 +35,7 @@ class Pruned:
     :param dropped: migrations whose samples, *dropped_samples*, were deleted.
     :param entries: of the audit log.
     :param vms: that are gone.
-    :param keys: of requests.
+    :param keys: of requests; *deliveries* of webhooks.
     """
 
     thinned: int = 0
@@ -45,6 +45,7 @@ class Pruned:
     entries: int = 0
     vms: int = 0
     keys: int = 0
+    deliveries: int = 0
 
     def __add__(self, other: Pruned) -> Pruned:
         return Pruned(
@@ -55,6 +56,7 @@ class Pruned:
             self.entries + other.entries,
             self.vms + other.vms,
             self.keys + other.keys,
+            self.deliveries + other.deliveries,
         )
 
 
@@ -65,7 +67,7 @@ class Expired:
     :param thin: samples that would be thinned.
     :param entries: of the audit log.
     :param vms: that are gone.
-    :param keys: of requests.
+    :param keys: of requests; *deliveries* of webhooks.
     """
 
     thin: Old
@@ -73,6 +75,7 @@ class Expired:
     entries: int
     vms: int
     keys: int
+    deliveries: int
 
 
 def utc_now() -> datetime:
@@ -89,7 +92,8 @@ def expired(
     entries = store.retention.old_entries(until.audit) if until.audit else 0
     vms = store.retention.old_vms(until.gone_vms) if until.gone_vms else 0
     keys = store.idempotency.old(until.keys) if until.keys else 0
-    return Expired(thin, drop, entries, vms, keys)
+    deliveries = store.webhooks.old(until.deliveries) if until.deliveries else 0
+    return Expired(thin, drop, entries, vms, keys, deliveries)
 
 
 def prune(
@@ -115,6 +119,9 @@ def prune(
     if until.keys is not None:
         while count := store.idempotency.forget(until.keys):
             yield Pruned(keys=count)
+    if until.deliveries is not None:
+        while count := store.webhooks.drop(until.deliveries):
+            yield Pruned(deliveries=count)
     if until.audit is not None:
         kept.cut_audit(until.audit, act)
     while count := kept.drop_entries():  # also those cut before, and not yet deleted
@@ -185,4 +192,5 @@ def _counts(done: Pruned) -> dict[str, int]:
         "dropped_entries": done.entries,
         "dropped_vms": done.vms,
         "forgotten_keys": done.keys,
+        "dropped_deliveries": done.deliveries,
     }

@@ -36,6 +36,7 @@ from vmtune.storage.tables.core import (
 )
 from vmtune.storage.tables.evacuations import EvacuationRow
 from vmtune.storage.tables.trends import FoundChangeRow, ScheduleRow
+from vmtune.storage.tables.webhooks import WebhookRow
 
 ACT: ContextVar[Act | None] = ContextVar("vmtune_act", default=None)
 """The present action and its actor; None for the service's own work."""
@@ -105,6 +106,7 @@ AUDITED: Mapping[type[Base], Audited] = {
         lambda r: r.id,
         "name scopes hosts labels creator_kind creator expires_at revoked_at",
     ),
+    WebhookRow: Audited("webhook", lambda r: r.name, "url events active old_until"),
     WebSessionRow: Audited("session", lambda r: r.token or r.subject, "name address"),
 }
 _ORDER = {audited.what: place for place, audited in enumerate(AUDITED.values())}
@@ -118,6 +120,8 @@ NOT_AUDITED: Mapping[str, str] = {
     "drift_scans": "derived from readings",
     "periodic_tasks": "says when the service last applied retention",
     "idempotency_keys": "what the requests change is logged",
+    "webhook_deliveries": "follow from events",
+    "webhook_outbox": "follows from events",
     "audit_cuts": "has an entry of its own",
     "sample_chunks": "measured",
     "reaper_chunks": "measured",

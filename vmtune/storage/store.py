@@ -33,6 +33,7 @@ from vmtune.storage.repositories.runs import RunRepository
 from vmtune.storage.repositories.tokens import TokenRepository
 from vmtune.storage.repositories.trends import FoundChangeRepository, ScheduleRepository
 from vmtune.storage.repositories.tuning_states import TuningRepository
+from vmtune.storage.repositories.webhooks import WebhookRepository
 from vmtune.storage.upgrades import check_revision, known_revisions, revision_of
 
 
@@ -66,6 +67,7 @@ class Store:
         self.retention = RetentionRepository(database)
         self.events = EventRepository(database)
         self.idempotency = IdempotencyRepository(database)
+        self.webhooks = WebhookRepository(database)
         self.tokens = TokenRepository(database)
         self.audit = AuditRepository(database)
         self.tallies = Tallies(database)

@@ -102,6 +102,13 @@ class Operations:
         )
         return found
 
+    async def change_webhook(self, webhook: str, body: m.WebhookChange) -> m.WebhookView:
+        """Change a webhook, or make it rest."""
+        found: m.WebhookView = await self._ask(
+            Request("PATCH", f"/webhooks/{segment(webhook)}", body=body)
+        )
+        return found
+
     async def check_audit(self) -> m.IntegrityView:
         """Check the hash chain of the audit log."""
         found: m.IntegrityView = await self._ask(Request("GET", "/audit/integrity"))
@@ -142,6 +149,11 @@ class Operations:
         found: m.TokenMade = await self._ask(Request("POST", "/tokens", body=body))
         return found
 
+    async def create_webhook(self, body: m.WebhookCreate) -> m.WebhookMade:
+        """Create a webhook; only this response has its secret."""
+        found: m.WebhookMade = await self._ask(Request("POST", "/webhooks", body=body))
+        return found
+
     async def delete_profile(self, name: str, *, if_match: str = "*") -> None:
         """Delete a profile."""
         await self._ask(Request("DELETE", f"/profiles/{segment(name)}", if_match=if_match))
@@ -149,6 +161,10 @@ class Operations:
     async def delete_schedule(self, name: str) -> None:
         """Start it no more."""
         await self._ask(Request("DELETE", f"/schedules/{segment(name)}"))
+
+    async def delete_webhook(self, webhook: str) -> None:
+        """Delete a webhook with its deliveries."""
+        await self._ask(Request("DELETE", f"/webhooks/{segment(webhook)}"))
 
     async def explain_vm(self, vm: str) -> m.ExplanationView:
         """Explain which assignment the VM gets, and why."""
@@ -446,6 +462,11 @@ class Operations:
         found: m.VmDetail = await self._ask(Request("GET", f"/vms/{segment(vm)}"))
         return found
 
+    async def get_webhook(self, webhook: str) -> m.WebhookView:
+        """One webhook."""
+        found: m.WebhookView = await self._ask(Request("GET", f"/webhooks/{segment(webhook)}"))
+        return found
+
     async def import_run(self, body: dict[str, Any], *, name: str | None = None) -> m.RunView:
         """Import an exported run, or a report of QEMU's guestperf."""
         found: m.RunView = await self._ask(
@@ -551,6 +572,24 @@ class Operations:
         """Changes that were found in histories, the latest first."""
         found: m.FoundChangePage = await self._ask(
             Request("GET", "/changes", query={"triage": triage, "limit": limit})
+        )
+        return found
+
+    async def list_deliveries(
+        self,
+        webhook: str,
+        *,
+        state: m.DeliveryState | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> m.DeliveryPage:
+        """Deliveries of a webhook, newest first."""
+        found: m.DeliveryPage = await self._ask(
+            Request(
+                "GET",
+                f"/webhooks/{segment(webhook)}/deliveries",
+                query={"state": state, "limit": limit, "after": after},
+            )
         )
         return found
 
@@ -1019,6 +1058,11 @@ class Operations:
         )
         return found
 
+    async def list_webhooks(self) -> m.WebhookList:
+        """Webhooks, by name, without their secrets."""
+        found: m.WebhookList = await self._ask(Request("GET", "/webhooks"))
+        return found
+
     async def look_for_changes(self, *, idempotency_key: str | None = None) -> m.FoundChangePage:
         """Look at all scenarios with new runs now; answers with the changes that are not triaged."""
         found: m.FoundChangePage = await self._ask(
@@ -1105,6 +1149,20 @@ class Operations:
         )
         return found
 
+    async def replay_delivery(
+        self, webhook: str, number: int, *, idempotency_key: str | None = None
+    ) -> m.DeliveryView:
+        """Send a delivery again, under the same `webhook-id`."""
+        found: m.DeliveryView = await self._ask(
+            Request(
+                "POST",
+                f"/webhooks/{segment(webhook)}/deliveries/{segment(number)}/replay",
+                key=idempotency_key,
+                keyed=True,
+            )
+        )
+        return found
+
     async def restore_limits(self, name: str) -> m.LimitList:
         """Restore all limits, but not below what running VMs need: those are restored when the VMs have stopped."""
         found: m.LimitList = await self._ask(Request("DELETE", f"/hosts/{segment(name)}/limits"))
@@ -1167,6 +1225,22 @@ class Operations:
     async def revoke_token(self, token: str) -> None:
         """Revoke a token: it becomes invalid, with all tokens created with it."""
         await self._ask(Request("DELETE", f"/tokens/{segment(token)}"))
+
+    async def rotate_webhook_secret(self, webhook: str) -> m.WebhookMade:
+        """Give a webhook a new secret; only this response has it."""
+        found: m.WebhookMade = await self._ask(
+            Request("POST", f"/webhooks/{segment(webhook)}/secret")
+        )
+        return found
+
+    async def send_test_delivery(
+        self, webhook: str, *, idempotency_key: str | None = None
+    ) -> m.DeliveryView:
+        """Send a test notification."""
+        found: m.DeliveryView = await self._ask(
+            Request("POST", f"/webhooks/{segment(webhook)}/test", key=idempotency_key, keyed=True)
+        )
+        return found
 
     async def set_host_maintenance(self, name: str, body: m.HostMaintenance) -> m.HostView:
         """Begin or end a host's maintenance."""

@@ -27,6 +27,8 @@ ComparisonDesign = Literal["paired", "unpaired"]
 
 Connection = Literal["libvirt", "qmp"]
 
+DeliveryState = Literal["pending", "delivered", "failed"]
+
 Direction = Literal["lower", "higher", "none"]
 
 EvacuationState = Literal["running", "paused", "completed", "incomplete", "failed", "cancelled"]
@@ -215,6 +217,10 @@ Verdict = Literal[
 VmSort = Literal["name", "-name", "host", "-host", "tuning_state", "-tuning_state"]
 
 VmState = Literal["running", "paused", "incoming", "shut off", "migrated away", "other", "unknown"]
+
+WebhookEvent = Literal[
+    "migration.ended", "evacuation.ended", "campaign.ended", "vm.drifted", "host.findings", "test"
+]
 
 
 class ActorView(TypedDict):
@@ -577,6 +583,31 @@ class Criterion(TypedDict):
     primary: NotRequired[bool]
     success: NotRequired[bool]
     needs_success: NotRequired[bool]
+
+
+class DeliveryPage(TypedDict):
+    """Deliveries, newest first."""
+
+    items: list[DeliveryView]
+    next: str | None
+
+
+class DeliveryView(TypedDict):
+    """One notification to one webhook."""
+
+    number: int
+    webhook: str
+    message: str
+    kind: WebhookEvent
+    subject: str
+    payload: str
+    state: DeliveryState
+    attempts: int
+    created_at: str
+    next_at: str | None
+    status: int | None
+    problem: str
+    ended_at: str | None
 
 
 class DiagnosisView(TypedDict):
@@ -2452,3 +2483,52 @@ class VmView(TypedDict):
     labels: dict[str, str]
     unreachable: HostSilenceView | None
     migration: str | None
+
+
+class WebhookChange(TypedDict):
+    """What is to change; what is left out or null stays."""
+
+    url: NotRequired[str | None]
+    events: NotRequired[list[str] | None]
+    active: NotRequired[bool | None]
+
+
+class WebhookCreate(TypedDict):
+    """Where notifications are to be sent."""
+
+    name: str
+    url: str
+    events: NotRequired[list[str]]
+
+
+class WebhookList(TypedDict):
+    """Webhooks, by name."""
+
+    items: list[WebhookView]
+
+
+class WebhookMade(TypedDict):
+    """A webhook with its secret."""
+
+    id: str
+    name: str
+    url: str
+    events: list[WebhookEvent]
+    active: bool
+    created_by: str
+    created_at: str
+    old_until: str | None
+    secret: str
+
+
+class WebhookView(TypedDict):
+    """A webhook, without its secret."""
+
+    id: str
+    name: str
+    url: str
+    events: list[WebhookEvent]
+    active: bool
+    created_by: str
+    created_at: str
+    old_until: str | None

@@ -96,6 +96,13 @@ class Operations:
         )
         return found
 
+    def change_webhook(self, webhook: str, body: m.WebhookChange) -> m.WebhookView:
+        """Change a webhook, or make it rest."""
+        found: m.WebhookView = self._ask(
+            Request("PATCH", f"/webhooks/{segment(webhook)}", body=body)
+        )
+        return found
+
     def check_audit(self) -> m.IntegrityView:
         """Check the hash chain of the audit log."""
         found: m.IntegrityView = self._ask(Request("GET", "/audit/integrity"))
@@ -136,6 +143,11 @@ class Operations:
         found: m.TokenMade = self._ask(Request("POST", "/tokens", body=body))
         return found
 
+    def create_webhook(self, body: m.WebhookCreate) -> m.WebhookMade:
+        """Create a webhook; only this response has its secret."""
+        found: m.WebhookMade = self._ask(Request("POST", "/webhooks", body=body))
+        return found
+
     def delete_profile(self, name: str, *, if_match: str = "*") -> None:
         """Delete a profile."""
         self._ask(Request("DELETE", f"/profiles/{segment(name)}", if_match=if_match))
@@ -143,6 +155,10 @@ class Operations:
     def delete_schedule(self, name: str) -> None:
         """Start it no more."""
         self._ask(Request("DELETE", f"/schedules/{segment(name)}"))
+
+    def delete_webhook(self, webhook: str) -> None:
+        """Delete a webhook with its deliveries."""
+        self._ask(Request("DELETE", f"/webhooks/{segment(webhook)}"))
 
     def explain_vm(self, vm: str) -> m.ExplanationView:
         """Explain which assignment the VM gets, and why."""
@@ -436,6 +452,11 @@ class Operations:
         found: m.VmDetail = self._ask(Request("GET", f"/vms/{segment(vm)}"))
         return found
 
+    def get_webhook(self, webhook: str) -> m.WebhookView:
+        """One webhook."""
+        found: m.WebhookView = self._ask(Request("GET", f"/webhooks/{segment(webhook)}"))
+        return found
+
     def import_run(self, body: dict[str, Any], *, name: str | None = None) -> m.RunView:
         """Import an exported run, or a report of QEMU's guestperf."""
         found: m.RunView = self._ask(
@@ -539,6 +560,24 @@ class Operations:
         """Changes that were found in histories, the latest first."""
         found: m.FoundChangePage = self._ask(
             Request("GET", "/changes", query={"triage": triage, "limit": limit})
+        )
+        return found
+
+    def list_deliveries(
+        self,
+        webhook: str,
+        *,
+        state: m.DeliveryState | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> m.DeliveryPage:
+        """Deliveries of a webhook, newest first."""
+        found: m.DeliveryPage = self._ask(
+            Request(
+                "GET",
+                f"/webhooks/{segment(webhook)}/deliveries",
+                query={"state": state, "limit": limit, "after": after},
+            )
         )
         return found
 
@@ -1001,6 +1040,11 @@ class Operations:
         )
         return found
 
+    def list_webhooks(self) -> m.WebhookList:
+        """Webhooks, by name, without their secrets."""
+        found: m.WebhookList = self._ask(Request("GET", "/webhooks"))
+        return found
+
     def look_for_changes(self, *, idempotency_key: str | None = None) -> m.FoundChangePage:
         """Look at all scenarios with new runs now; answers with the changes that are not triaged."""
         found: m.FoundChangePage = self._ask(
@@ -1085,6 +1129,20 @@ class Operations:
         )
         return found
 
+    def replay_delivery(
+        self, webhook: str, number: int, *, idempotency_key: str | None = None
+    ) -> m.DeliveryView:
+        """Send a delivery again, under the same `webhook-id`."""
+        found: m.DeliveryView = self._ask(
+            Request(
+                "POST",
+                f"/webhooks/{segment(webhook)}/deliveries/{segment(number)}/replay",
+                key=idempotency_key,
+                keyed=True,
+            )
+        )
+        return found
+
     def restore_limits(self, name: str) -> m.LimitList:
         """Restore all limits, but not below what running VMs need: those are restored when the VMs have stopped."""
         found: m.LimitList = self._ask(Request("DELETE", f"/hosts/{segment(name)}/limits"))
@@ -1147,6 +1205,20 @@ class Operations:
     def revoke_token(self, token: str) -> None:
         """Revoke a token: it becomes invalid, with all tokens created with it."""
         self._ask(Request("DELETE", f"/tokens/{segment(token)}"))
+
+    def rotate_webhook_secret(self, webhook: str) -> m.WebhookMade:
+        """Give a webhook a new secret; only this response has it."""
+        found: m.WebhookMade = self._ask(Request("POST", f"/webhooks/{segment(webhook)}/secret"))
+        return found
+
+    def send_test_delivery(
+        self, webhook: str, *, idempotency_key: str | None = None
+    ) -> m.DeliveryView:
+        """Send a test notification."""
+        found: m.DeliveryView = self._ask(
+            Request("POST", f"/webhooks/{segment(webhook)}/test", key=idempotency_key, keyed=True)
+        )
+        return found
 
     def set_host_maintenance(self, name: str, body: m.HostMaintenance) -> m.HostView:
         """Begin or end a host's maintenance."""

@@ -135,6 +135,9 @@ def fill(store: Store) -> None:
     key = Claim(Kind.TOKEN, "aaaaaaaaaaaa", "k", "0" * 64, "start_migration", Begun.MIGRATION)
     store.idempotency.claim(key)
     store.idempotency.keep(key, KeptAnswer(202, {"location": "/"}, "{}"))
+    hook = store.webhooks.add("ops", "https://ops.example/vmtune", ["migration.ended"], "root")
+    store.webhooks.rotate(hook.id)
+    store.webhooks.test(hook.id)
     for subject in ("1", "2", "3"):
         store.events.append(EventTopic.MIGRATION, subject, {"state": "active"})
 

@@ -26,6 +26,8 @@ from vmtune.services.migrations.migrations import MigrationService
 HONOUR_NONE = {
     "/api/v1/session": "its answer has a secret",
     "/api/v1/tokens": "its answer has a secret",
+    "/api/v1/webhooks": "its answer has a secret",
+    "/api/v1/webhooks/{webhook}/secret": "its answer has a secret",
     "/api/v1/runs/import": "a run that exists already is refused",
     "/api/v1/hooks/qemu": "libvirt's hook sends none",
 }

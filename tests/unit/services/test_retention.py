@@ -26,6 +26,7 @@ RETENTION = RetentionSettings(
     audit_days=90,
     gone_vms_days=30,
     idempotency_days=7,
+    webhook_days=30,
 )
 ACT = Act(SERVICE, "", "retention")
 
@@ -99,7 +100,7 @@ def test_it_does_what_it_said_it_would(store: Store, clock: Clock) -> None:
 def test_nothing_goes_where_all_is_kept_for_ever(store: Store, clock: Clock) -> None:
     migrated(store)
     clock.time += timedelta(days=36_500)
-    assert pruned(store, RetentionSettings(0, 10, 0, 0, 0), clock) == Pruned()
+    assert pruned(store, RetentionSettings(0, 10, 0, 0, 0, 0, 0), clock) == Pruned()
     assert kept(store) == [SamplesKept.WHOLE]
 
 

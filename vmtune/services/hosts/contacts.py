@@ -39,7 +39,11 @@ class Contacts:
 
     def examined(self, host: str, findings: int) -> None:
         """Host diagnostics found that many problems."""
+        before = self.of(host).findings
         self._known[host] = replace(self.of(host), findings=findings)
+        if findings != before and (findings or before):
+            data = {"change": "findings", "findings": findings}
+            self._bus.publish_soon(EventTopic.HOST, host, data)
 
     def forget(self, host: str) -> None:
         """A host was removed, or has another address."""

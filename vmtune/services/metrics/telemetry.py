@@ -185,6 +185,11 @@ def request_answered(method: str, route: str, status: int, duration_s: float) ->
     of.labels(method, route, str(status)).observe(duration_s)
 
 
+def webhook_sent(*, failed: bool) -> None:
+    """An attempt to deliver a notification ended."""
+    _COUNTERS["vmtune_webhook_attempts_total"].labels("failed" if failed else "delivered").inc()
+
+
 def task_failed() -> None:
     """What the service does by itself could not be done this time."""
     _COUNTERS["vmtune_periodic_task_failures_total"].inc()

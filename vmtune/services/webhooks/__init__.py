@@ -1,0 +1,1 @@
+"""Webhooks: subscriptions, the outbox, and sending."""
