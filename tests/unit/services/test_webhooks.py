@@ -103,6 +103,12 @@ async def test_the_end_of_a_migration_is_told_and_signed(api: Api) -> None:
         assert "secret" not in await api.get(f"/webhooks/{made['id']}")
 
 
+async def until_delivered(api: Api, webhook: str) -> None:
+    async with asyncio.timeout(30):
+        while (await deliveries(api, webhook))[0]["state"] != "delivered":  # noqa: ASYNC110 - asks
+            await asyncio.sleep(0.05)
+
+
 async def test_a_failed_delivery_waits_and_can_be_replayed(api: Api) -> None:
     async with receiver("500 No", "200 OK") as there:
         made = await api.post("/webhooks", {"name": "ops", "url": there.url})
@@ -112,9 +118,7 @@ async def test_a_failed_delivery_waits_and_can_be_replayed(api: Api) -> None:
         assert failed["next_at"] and failed["problem"] == "the receiver answered 500"
         path = f"/webhooks/{made['id']}/deliveries/{failed['number']}/replay"
         await api.ask("POST", path)
-        async with asyncio.timeout(30):
-            while (await deliveries(api, made["id"]))[0]["state"] != "delivered":
-                await asyncio.sleep(0.05)
+        await until_delivered(api, made["id"])
         first, again = (headers["webhook-id"] for headers, _ in there.got)
         assert first == again
         await api.refused("POST", path.replace(str(failed["number"]), "99"), status=404)
@@ -133,9 +137,7 @@ async def test_what_was_queued_is_sent_after_a_restart(tmp_path: Path) -> None:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         stored = (tmp_path / "vmtune.db").read_bytes()
         async with running_api(tmp_path, (), options=options, stored=stored) as api:
-            async with asyncio.timeout(30):
-                while (await deliveries(api, made["id"]))[0]["state"] != "delivered":
-                    await asyncio.sleep(0.05)
+            await until_delivered(api, made["id"])
         assert len(there.got) == 2
 
 

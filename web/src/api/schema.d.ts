@@ -3597,7 +3597,10 @@ export interface components {
          * @description Deliveries, newest first.
          */
         DeliveryPage: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["DeliveryView"][];
             /**
              * Next
@@ -3616,7 +3619,10 @@ export interface components {
          * @description One notification to one webhook.
          */
         DeliveryView: {
-            /** Number */
+            /**
+             * Number
+             * @description Its number.
+             */
             number: number;
             /**
              * Webhook
@@ -3642,6 +3648,7 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
             /**
@@ -3659,7 +3666,10 @@ export interface components {
              * @description Why the last attempt failed; else empty.
              */
             problem: string;
-            /** Ended At */
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
             ended_at: string | null;
         };
         /**
@@ -9672,7 +9682,10 @@ export interface components {
          * @description Where notifications are to be sent.
          */
         WebhookCreate: {
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /**
              * Url
@@ -9697,7 +9710,10 @@ export interface components {
          * @description Webhooks, by name.
          */
         WebhookList: {
-            /** Items */
+            /**
+             * Items
+             * @description The items of this page.
+             */
             items: components["schemas"]["WebhookView"][];
         };
         /**
@@ -9708,9 +9724,13 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Url */
             url: string;
@@ -9723,6 +9743,7 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
             /**
@@ -9744,9 +9765,13 @@ export interface components {
             /**
              * Id
              * Format: uuid
+             * @description Its id.
              */
             id: string;
-            /** Name */
+            /**
+             * Name
+             * @description Its name.
+             */
             name: string;
             /** Url */
             url: string;
@@ -9759,6 +9784,7 @@ export interface components {
             /**
              * Created At
              * Format: date-time
+             * @description When it was created.
              */
             created_at: string;
             /**
@@ -21328,6 +21354,7 @@ export interface operations {
     list_deliveries: {
         parameters: {
             query?: {
+                /** @description Only those in one of these states. */
                 state?: components["schemas"]["DeliveryState"] | null;
                 /** @description Most items on the page. */
                 limit?: number;
@@ -21452,6 +21479,7 @@ export interface operations {
             };
             path: {
                 webhook: string;
+                /** @description Number of the revision. */
                 number: number;
             };
             cookie?: never;
