@@ -19,6 +19,7 @@ export function outcome(
     wanted: { value: 700, text: "700 ms" },
     seen: { value: 700, text: "700 ms" },
     reason: "",
+    owner: "",
     ...part,
   };
 }
