@@ -1,4 +1,4 @@
-import { Label, Modal, ModalBody, ModalHeader, SearchInput } from "@patternfly/react-core";
+import { Label, Modal, ModalBody, ModalHeader, TextInput } from "@patternfly/react-core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useNavigate } from "react-router";
@@ -53,8 +53,9 @@ export default function Find({ close }: { close: () => void }) {
     >
       <ModalHeader title="Search" labelId={`${id}-title`} />
       <ModalBody>
-        <SearchInput
-          searchInputId={FIELD}
+        <TextInput
+          id={FIELD}
+          type="search"
           role="combobox"
           aria-label="VM, host, profile, migration, campaign, run, page or action"
           aria-expanded
@@ -67,7 +68,6 @@ export default function Find({ close }: { close: () => void }) {
             setText(typed);
             setPlace(0);
           }}
-          onClear={() => setText("")}
           onKeyDown={pressed}
         />
         <div
