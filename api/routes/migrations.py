@@ -31,6 +31,7 @@ from vmtune.api.schemas.migrations import (
 from vmtune.api.wiring.deps import Container
 from vmtune.model.idempotency import Begun
 from vmtune.model.migration.record import Migration, MigrationSort, MigrationState
+from vmtune.model.migration.steps import StepAction
 
 router = Router(prefix="/migrations", tags=["migrations"])
 LaterThan = Annotated[
@@ -130,7 +131,8 @@ async def change_migration(
     ends. The change is recorded like a step; values are restored if the migration does not
     complete. `controls` of the record says what is possible."""
     on.access.guard.host(who, migration.source)
-    return await _view(on, await on.migrations.change(migration.id, body.values, body.do))
+    action = StepAction(body.do.value) if body.do is not None else None
+    return await _view(on, await on.migrations.change(migration.id, body.values, action))
 
 
 @router.delete(

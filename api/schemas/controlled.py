@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from enum import StrEnum
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StrictStr
 
@@ -100,6 +101,13 @@ class RoundPage(Page[RoundView]):
     """Rounds of one migration's reaper, oldest first."""
 
 
+class RequestedAction(StrEnum):
+    """What a running migration can be told to do at once."""
+
+    POSTCOPY = StepAction.POSTCOPY.value
+    PAUSE = StepAction.PAUSE.value
+
+
 class MigrationChange(Model):
     """Changes to a running migration."""
 
@@ -108,7 +116,7 @@ class MigrationChange(Model):
         description="Values of tunables that can change during a migration (`running`).",
         examples=[{"downtime_limit_ms": 500}],
     )
-    do: Literal[StepAction.POSTCOPY, StepAction.PAUSE] | None = Field(
+    do: RequestedAction | None = Field(
         default=None,
         description="Instead of values: switch to post-copy, or pause the guest until the "
         "migration ends.",

@@ -118,7 +118,7 @@ class Delivery:
     ended_at: datetime | None
 
 
-def told_by(event: Event) -> WebhookEvent | None:
+def webhook_event(event: Event) -> WebhookEvent | None:
     """What a stored event tells webhooks; None for nothing."""
     data = event.data
     if event.topic in _ENDED:

@@ -51,7 +51,7 @@ class OverviewService:
     async def glance(self, reach: Reach = EVERYTHING) -> Glance:
         """The fleet now, as far as *reach* goes."""
         now = datetime.now(UTC)
-        standing = await asyncio.to_thread(self._store.fleet.standing, now, _SHOWN, reach)
+        standing = await asyncio.to_thread(self._store.overview.standing, now, _SHOWN, reach)
         contacts = self._contacts.all()
         return Glance(now, standing, contacts, attention(standing, contacts, now, _SHOWN))
 
@@ -62,8 +62,8 @@ class OverviewService:
         told = reach.is_everything and who.rights.allow(Scope.ADMIN)
 
         def read() -> list[Activity]:
-            found = in_order(self._store.fleet.activities(limit, reach), limit)
-            actors = self._store.fleet.actors([each.id for each in found]) if told else {}
+            found = in_order(self._store.overview.activities(limit, reach), limit)
+            actors = self._store.overview.actors([each.id for each in found]) if told else {}
             return [replace(each, actor=actors.get(each.id, "")) for each in found]
 
         return await asyncio.to_thread(read)
@@ -73,7 +73,7 @@ class OverviewService:
         about = {entry.number: subject for entry in entries if (subject := _about(entry))}
         if not about:
             return {}
-        found = await asyncio.to_thread(self._store.fleet.vms_of, set(about.values()))
+        found = await asyncio.to_thread(self._store.overview.vms_of, set(about.values()))
         return {number: found[id] for number, (_, id) in about.items() if id in found}
 
     async def find(self, search: str, limit: int, reach: Reach = EVERYTHING) -> list[Found]:
@@ -84,7 +84,7 @@ class OverviewService:
         text = search.strip()
         if not text:
             raise InvalidInput("nothing is searched for", field="q", remedy="give a part of a name")
-        return await asyncio.to_thread(self._store.fleet.find, text, limit, reach)
+        return await asyncio.to_thread(self._store.overview.find, text, limit, reach)
 
 
 _ABOUT = re.compile(

@@ -21,12 +21,12 @@ from vmtune.storage.repositories.counts import Tallies
 from vmtune.storage.repositories.drift_scans import DriftScanRepository
 from vmtune.storage.repositories.evacuations import EvacuationRepository
 from vmtune.storage.repositories.events import EventRepository
-from vmtune.storage.repositories.fleet import FleetRepository
 from vmtune.storage.repositories.idempotency import IdempotencyRepository
 from vmtune.storage.repositories.inventory import HostRepository, VmRepository
 from vmtune.storage.repositories.known_vms import KnownVms
 from vmtune.storage.repositories.migration_queue import SlotRepository
 from vmtune.storage.repositories.migrations import MigrationRepository
+from vmtune.storage.repositories.overview import OverviewRepository
 from vmtune.storage.repositories.profiles import ProfileRepository
 from vmtune.storage.repositories.retention import RetentionRepository
 from vmtune.storage.repositories.runs import RunRepository
@@ -71,7 +71,7 @@ class Store:
         self.tokens = TokenRepository(database)
         self.audit = AuditRepository(database)
         self.tallies = Tallies(database)
-        self.fleet = FleetRepository(database)
+        self.overview = OverviewRepository(database)
         self.changes = Changes(database)
 
     @classmethod

@@ -96,7 +96,7 @@ class Operations:
         return found
 
     async def change_migration(self, migration: str, body: m.MigrationChange) -> m.MigrationView:
-        """Change values of a running migration."""
+        """Change values of a running migration, switch it to post-copy, or pause its guest until it ends."""
         found: m.MigrationView = await self._ask(
             Request("PATCH", f"/migrations/{segment(migration)}", body=body)
         )
@@ -394,6 +394,11 @@ class Operations:
         )
         return found
 
+    async def get_overview(self) -> m.OverviewView:
+        """What needs attention, all hosts by load and state, and the migrations of the last 24 hours."""
+        found: m.OverviewView = await self._ask(Request("GET", "/overview"))
+        return found
+
     async def get_pools(self, vm: str) -> m.PoolView:
         """The coroutine pool of a VM and vm.max_map_count: worst case and current use."""
         found: m.PoolView = await self._ask(Request("GET", f"/vms/{segment(vm)}/pools"))
@@ -477,6 +482,11 @@ class Operations:
     async def is_live(self) -> None:
         """Liveness check for load balancers."""
         await self._ask(Request("GET", "/live"))
+
+    async def list_activity(self, *, limit: int | None = None) -> m.Activities:
+        """Migrations, applications, evacuations, campaigns and runs: those that run, then those that ended last."""
+        found: m.Activities = await self._ask(Request("GET", "/activity", query={"limit": limit}))
+        return found
 
     async def list_applications(
         self,
@@ -678,11 +688,29 @@ class Operations:
         return found
 
     async def list_hosts(
-        self, *, search: str | None = None, limit: int | None = None, after: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        state: m.HostState | None = None,
+        maintenance: bool | None = None,
+        sort: m.HostSort | None = None,
+        limit: int | None = None,
+        after: str | None = None,
     ) -> m.HostPage:
-        """Hosts, sorted by name, each as of the last contact: no host is asked."""
+        """Hosts, sorted by name unless `sort` says otherwise, each as of the last contact: no host is asked."""
         found: m.HostPage = await self._ask(
-            Request("GET", "/hosts", query={"search": search, "limit": limit, "after": after})
+            Request(
+                "GET",
+                "/hosts",
+                query={
+                    "search": search,
+                    "state": state,
+                    "maintenance": maintenance,
+                    "sort": sort,
+                    "limit": limit,
+                    "after": after,
+                },
+            )
         )
         return found
 
@@ -1230,6 +1258,13 @@ class Operations:
         """Give a webhook a new secret; only this response has it."""
         found: m.WebhookMade = await self._ask(
             Request("POST", f"/webhooks/{segment(webhook)}/secret")
+        )
+        return found
+
+    async def search(self, *, q: str, limit: int | None = None) -> m.SearchResults:
+        """Find VMs, hosts, profiles, migrations, campaigns and runs."""
+        found: m.SearchResults = await self._ask(
+            Request("GET", "/search", query={"q": q, "limit": limit})
         )
         return found
 

@@ -9,6 +9,8 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 AbortState = Literal["none", "requested", "aborted", "too late"]
 
+ActivityKind = Literal["migration", "application", "evacuation", "campaign", "run"]
+
 ApplicationState = Literal["intended", "applied", "failed", "reverting", "reverted", "unknown"]
 
 AuditFormat = Literal["jsonl", "csv"]
@@ -25,7 +27,20 @@ ChangeKind = Literal["step", "ramp", "spread"]
 
 ComparisonDesign = Literal["paired", "unpaired"]
 
+Concern = Literal[
+    "post-copy paused",
+    "host unreachable",
+    "unknown end",
+    "failed",
+    "downtime exceeded",
+    "drifted",
+    "unreadable",
+    "pending restart",
+]
+
 Connection = Literal["libvirt", "qmp"]
+
+Control = Literal["downtime_limit", "bandwidth", "throttle", "postcopy", "pause"]
 
 DeliveryState = Literal["pending", "delivered", "failed"]
 
@@ -61,11 +76,28 @@ EventTopic = Literal[
 
 FileFormat = Literal["json", "csv.gz", "parquet", "guestperf", "guestperf-old"]
 
+FoundKind = Literal["vm", "host", "profile", "migration", "campaign", "run"]
+
 Group = Literal["time", "guest", "CPU", "transfer", "control", "load", "memory", "boot"]
 
 HealthStatus = Literal["ok", "degraded"]
 
 HostSide = Literal["source", "destination"]
+
+HostSort = Literal[
+    "name",
+    "-name",
+    "state",
+    "-state",
+    "vms",
+    "-vms",
+    "memory_available",
+    "-memory_available",
+    "findings",
+    "-findings",
+    "answered",
+    "-answered",
+]
 
 HostState = Literal["up", "unreachable", "unknown"]
 
@@ -94,6 +126,8 @@ MigrationState = Literal[
     "cancelled",
     "unknown",
 ]
+
+NoteKind = Literal["rounded", "refused by libvirt"]
 
 Order = Literal["priority", "largest-first", "smallest-first"]
 
@@ -138,6 +172,8 @@ ReaperEnd = Literal["running", "migration ended", "not started", "failed", "inte
 ReferenceForm = Literal["values", "time stamps", "reduction", "times less"]
 
 ReportFormat = Literal["html", "markdown", "csv"]
+
+RequestedAction = Literal["postcopy", "pause"]
 
 Result = Literal["ok", "warning", "failed", "not seen"]
 
@@ -223,6 +259,28 @@ WebhookEvent = Literal[
 ]
 
 
+class Activities(TypedDict):
+    """What runs, then what ended last."""
+
+    items: list[ActivityView]
+
+
+class ActivityView(TypedDict):
+    """Something that runs, or has ended."""
+
+    kind: ActivityKind
+    id: str
+    title: str
+    detail: str
+    state: str
+    ended: bool
+    failure: str
+    created_at: str
+    ended_at: str | None
+    host: str | None
+    actor: str | None
+
+
 class ActorView(TypedDict):
     """A user, token or service that did something."""
 
@@ -289,6 +347,14 @@ class AssignmentView(TypedDict):
     profile: str
     description: str
     created_at: str
+
+
+class AttentionView(TypedDict):
+    """What needs attention, by kind."""
+
+    concern: Concern
+    count: int
+    subjects: list[SubjectView]
 
 
 class BlockRecord(TypedDict):
@@ -455,6 +521,7 @@ class CheckedValues(TypedDict):
 
     values: dict[str, bool | int | str]
     texts: dict[str, str]
+    notes: list[ValueNoteView]
     steps: list[StepView]
     step_texts: list[str]
 
@@ -509,6 +576,7 @@ class ComparisonView(TypedDict):
     blocks: int
     withheld: str
     notes: list[str]
+    texts: list[list[ResultText]]
 
 
 class CompletionShiftView(TypedDict):
@@ -518,6 +586,13 @@ class CompletionShiftView(TypedDict):
     since: str
     before: float
     after: float
+
+
+class ControlView(TypedDict):
+    """A way to help a running migration to end."""
+
+    name: Control
+    why_not: str
 
 
 class CopiedDiskView(TypedDict):
@@ -720,6 +795,8 @@ class EntryView(TypedDict):
     request: str
     codes: list[str]
     changes: list[ChangeView]
+    vm: str | None
+    vm_name: str | None
     hash: str
 
 
@@ -918,8 +995,17 @@ class FoundChangeView(TypedDict):
     triaged_at: str | None
 
 
+class FoundView(TypedDict):
+    """One result of a search."""
+
+    kind: FoundKind
+    id: str
+    title: str
+    detail: str
+
+
 class GoalKeptView(TypedDict):
-    """A goal, held against what happened; both in the goal's unit."""
+    """A goal, compared with what happened; both in the goal's unit."""
 
     goal: str
     bound: int
@@ -1044,6 +1130,20 @@ class HostFactsView(TypedDict):
     sysctls: dict[str, int]
     can_lock_beyond_limits: bool | None
     local: bool
+
+
+class HostLoadView(TypedDict):
+    """A host as of the last contact."""
+
+    name: str
+    state: HostState
+    maintenance: bool
+    vms: int
+    outgoing: int
+    incoming: int
+    memory_bytes: int | None
+    memory_available_bytes: int | None
+    findings: int | None
 
 
 class HostMaintenance(TypedDict):
@@ -1210,7 +1310,8 @@ class MetricView(TypedDict):
 class MigrationChange(TypedDict):
     """Changes to a running migration."""
 
-    values: dict[str, bool | int | str | None]
+    values: NotRequired[dict[str, bool | int | str | None]]
+    do: NotRequired[RequestedAction | None]
 
 
 class MigrationCreate(TypedDict):
@@ -1291,6 +1392,7 @@ class MigrationView(TypedDict):
     steps: list[StepView]
     step_texts: list[str]
     step_records: list[StepRecordView]
+    controls: list[ControlView]
     reaper: ReaperView | None
     samples_kept: SamplesKept
     samples_thinned_s: int | None
@@ -1303,6 +1405,24 @@ class MigrationView(TypedDict):
     waiting_reason: str
 
 
+class MoveView(TypedDict):
+    """A migration, in short."""
+
+    id: str
+    vm: str
+    vm_name: str
+    source: str
+    destination: str | None
+    trigger: Trigger
+    state: MigrationState
+    created_at: str
+    active_at: str | None
+    ended_at: str | None
+    downtime_ms: int | None
+    total_time_ms: int | None
+    exceeded: bool
+
+
 class OutcomeView(TypedDict):
     """Outcome of one tunable."""
 
@@ -1311,6 +1431,19 @@ class OutcomeView(TypedDict):
     wanted: ValueText | None
     seen: ValueText | None
     reason: str
+    owner: NotRequired[str]
+
+
+class OverviewView(TypedDict):
+    """The fleet at a glance."""
+
+    at: str
+    since: str
+    attention: list[AttentionView]
+    hosts: list[HostLoadView]
+    migrations: list[MoveView]
+    cut: bool
+    tuning_counts: dict[str, int]
 
 
 class PlanCreate(TypedDict):
@@ -1321,6 +1454,7 @@ class PlanCreate(TypedDict):
     destination: NotRequired[str | None]
     values: NotRequired[dict[str, bool | int | str | None]]
     steps: NotRequired[list[dict[str, Any]] | None]
+    without_profile: NotRequired[bool]
 
 
 class PlanItemView(TypedDict):
@@ -1817,6 +1951,31 @@ class ReportRun(TypedDict):
     began: NotRequired[str | None]
 
 
+class ResultText(TypedDict):
+    """A comparison of two arms in one metric, in words and rounded figures; ``-`` where there is none."""
+
+    title: str
+    primary: bool
+    medians: list[str]
+    quartiles: list[str]
+    runs: list[str]
+    effect: str
+    times: str
+    interval: str
+    verdict: str
+    reason: str
+    rank: str
+    level: str
+    test: str
+    p: str
+    adjusted_p: str
+    delta: str
+    better_in: str
+    noise_floor: str
+    of_medians: str
+    grey: bool
+
+
 class RevisionPage(TypedDict):
     """Revisions of one profile, newest first."""
 
@@ -1922,6 +2081,7 @@ class RunHeadView(TypedDict):
     reaper: ReaperView | None
     steps: list[StepRecordView]
     ring_full_exits: int | None
+    postcopy: PostcopyView | None
     block: BlockRecord | None
     boot: BootRecord | None
 
@@ -2070,6 +2230,12 @@ class ScheduleView(TypedDict):
     next_at: str
     last: str | None
     waits: str
+
+
+class SearchResults(TypedDict):
+    """What a search found, by kind."""
+
+    items: list[FoundView]
 
 
 class ServiceList(TypedDict):
@@ -2223,6 +2389,15 @@ class StepView(TypedDict):
     then: dict[str, Any]
 
 
+class SubjectView(TypedDict):
+    """One thing that needs attention."""
+
+    id: str
+    name: str
+    text: str
+    since: str | None
+
+
 class Summary(TypedDict):
     """One arm's values."""
 
@@ -2346,6 +2521,7 @@ class TunableView(TypedDict):
     name: str
     title: str
     why: str
+    subject: str
     kind: TunableKind
     unit: Unit
     route: Route
@@ -2379,6 +2555,14 @@ class TuningView(TypedDict):
     differing: list[str]
     as_of: str
     since: str
+
+
+class ValueNoteView(TypedDict):
+    """Something to know of an accepted value."""
+
+    tunable: str
+    kind: NoteKind
+    message: str
 
 
 class ValueText(TypedDict):

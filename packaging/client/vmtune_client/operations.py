@@ -90,7 +90,7 @@ class Operations:
         return found
 
     def change_migration(self, migration: str, body: m.MigrationChange) -> m.MigrationView:
-        """Change values of a running migration."""
+        """Change values of a running migration, switch it to post-copy, or pause its guest until it ends."""
         found: m.MigrationView = self._ask(
             Request("PATCH", f"/migrations/{segment(migration)}", body=body)
         )
@@ -384,6 +384,11 @@ class Operations:
         found: m.MigrationView = self._ask(Request("GET", f"/migrations/{segment(migration)}"))
         return found
 
+    def get_overview(self) -> m.OverviewView:
+        """What needs attention, all hosts by load and state, and the migrations of the last 24 hours."""
+        found: m.OverviewView = self._ask(Request("GET", "/overview"))
+        return found
+
     def get_pools(self, vm: str) -> m.PoolView:
         """The coroutine pool of a VM and vm.max_map_count: worst case and current use."""
         found: m.PoolView = self._ask(Request("GET", f"/vms/{segment(vm)}/pools"))
@@ -467,6 +472,11 @@ class Operations:
     def is_live(self) -> None:
         """Liveness check for load balancers."""
         self._ask(Request("GET", "/live"))
+
+    def list_activity(self, *, limit: int | None = None) -> m.Activities:
+        """Migrations, applications, evacuations, campaigns and runs: those that run, then those that ended last."""
+        found: m.Activities = self._ask(Request("GET", "/activity", query={"limit": limit}))
+        return found
 
     def list_applications(
         self,
@@ -666,11 +676,29 @@ class Operations:
         return found
 
     def list_hosts(
-        self, *, search: str | None = None, limit: int | None = None, after: str | None = None
+        self,
+        *,
+        search: str | None = None,
+        state: m.HostState | None = None,
+        maintenance: bool | None = None,
+        sort: m.HostSort | None = None,
+        limit: int | None = None,
+        after: str | None = None,
     ) -> m.HostPage:
-        """Hosts, sorted by name, each as of the last contact: no host is asked."""
+        """Hosts, sorted by name unless `sort` says otherwise, each as of the last contact: no host is asked."""
         found: m.HostPage = self._ask(
-            Request("GET", "/hosts", query={"search": search, "limit": limit, "after": after})
+            Request(
+                "GET",
+                "/hosts",
+                query={
+                    "search": search,
+                    "state": state,
+                    "maintenance": maintenance,
+                    "sort": sort,
+                    "limit": limit,
+                    "after": after,
+                },
+            )
         )
         return found
 
@@ -1209,6 +1237,13 @@ class Operations:
     def rotate_webhook_secret(self, webhook: str) -> m.WebhookMade:
         """Give a webhook a new secret; only this response has it."""
         found: m.WebhookMade = self._ask(Request("POST", f"/webhooks/{segment(webhook)}/secret"))
+        return found
+
+    def search(self, *, q: str, limit: int | None = None) -> m.SearchResults:
+        """Find VMs, hosts, profiles, migrations, campaigns and runs."""
+        found: m.SearchResults = self._ask(
+            Request("GET", "/search", query={"q": q, "limit": limit})
+        )
         return found
 
     def send_test_delivery(

@@ -47,7 +47,7 @@ def test_hosts_moves_and_vms_that_need_a_look(store: Store, host: Host, clock: C
     vms = fleet(store, clock)
     done, running = begin(store), begin(store, "web2")
     complete(store, done)
-    standing = store.fleet.standing(clock(), 5)
+    standing = store.overview.standing(clock(), 5)
     assert [(each.name, each.vms) for each in standing.hosts] == [("a", 2), ("b", 1)]
     assert [(each.id, each.downtime_ms) for each in standing.moves] == [
         (running.id, None), (done.id, 40)
@@ -63,16 +63,16 @@ def test_hosts_moves_and_vms_that_need_a_look(store: Store, host: Host, clock: C
 def test_who_is_restricted_sees_their_own_alone(store: Store, host: Host, clock: Clock) -> None:
     fleet(store, clock)
     begin(store)
-    seen = store.fleet.standing(clock(), 5, ONLY_B)
+    seen = store.overview.standing(clock(), 5, ONLY_B)
     assert [each.name for each in seen.hosts] == ["b"]
     assert seen.moves == ()
     assert seen.tunings[TuningState.DRIFTED] == 0
     assert seen.worst[TuningState.DRIFTED] == ()
-    labelled = store.fleet.standing(clock(), 5, LABELLED)
+    labelled = store.overview.standing(clock(), 5, LABELLED)
     assert [(each.name, each.vms) for each in labelled.hosts] == [("a", 0), ("b", 1)]
-    assert store.fleet.activities(9, ONLY_B) == []
-    assert [each.title for each in store.fleet.find("web", 9, ONLY_B)] == []
-    assert [each.title for each in store.fleet.find("db", 9, LABELLED)] == ["db1"]
+    assert store.overview.activities(9, ONLY_B) == []
+    assert [each.title for each in store.overview.find("web", 9, ONLY_B)] == []
+    assert [each.title for each in store.overview.find("db", 9, LABELLED)] == ["db1"]
 
 
 def test_what_runs_is_among_the_newest_however_many_came_after(
@@ -83,7 +83,7 @@ def test_what_runs_is_among_the_newest_however_many_came_after(
     for _ in range(3):
         complete(store, begin(store))
     evacuation = store.evacuations.begin("a", [])
-    found = {each.id: each for each in store.fleet.activities(2)}
+    found = {each.id: each for each in store.overview.activities(2)}
     assert (found[first.id].title, found[first.id].detail) == ("long", "a to c")
     assert not found[first.id].ended
     kinds = [each.kind for each in found.values()]
@@ -101,7 +101,7 @@ def test_who_began_something_is_told_by_the_audit_log(store: Store, host: Host) 
     act.is_open = False
     ACT.reset(token)
     other = begin(store, "y")
-    assert store.fleet.actors([begun.id, other.id, uuid4()]) == {begun.id: "night shift"}
+    assert store.overview.actors([begun.id, other.id, uuid4()]) == {begun.id: "night shift"}
 
 
 def test_a_part_of_a_name_or_the_beginning_of_an_id_finds(
@@ -112,7 +112,7 @@ def test_a_part_of_a_name_or_the_beginning_of_an_id_finds(
     made = begin(store, "WEB9")
 
     def kinds(search: str, limit: int = 9) -> list[tuple[FoundKind, str]]:
-        return [(each.kind, each.title) for each in store.fleet.find(search, limit)]
+        return [(each.kind, each.title) for each in store.overview.find(search, limit)]
 
     assert kinds("WEB") == [
         (FoundKind.VM, "web1"),

@@ -111,7 +111,7 @@ def test_every_error_has_the_schema_of_problems() -> None:
 
 
 def test_it_says_how_callers_authenticate() -> None:
-    assert DOCUMENT["security"] == [{"token": []}, {}]
+    assert DOCUMENT["security"] == [{"token": []}, {"session": [], "csrf": []}]
     assert DOCUMENT["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
 
 

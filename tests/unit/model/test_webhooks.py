@@ -21,7 +21,7 @@ from vmtune.model.webhooks import (
     next_attempt,
     payload,
     signature,
-    told_by,
+    webhook_event,
     why_not_there,
 )
 
@@ -50,7 +50,7 @@ def event(topic: EventTopic, **data: object) -> Event:
     ],
 )
 def test_ends_drift_and_findings_are_told(given: Event, kind: WebhookEvent | None) -> None:
-    assert told_by(given) is kind
+    assert webhook_event(given) is kind
 
 
 def test_the_signature_is_that_of_standard_webhooks() -> None:

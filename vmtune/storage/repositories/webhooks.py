@@ -20,7 +20,7 @@ from vmtune.model.webhooks import (
     new_secret,
     next_attempt,
     payload,
-    told_by,
+    webhook_event,
 )
 from vmtune.storage.database import Database, rows_met
 from vmtune.storage.mapping import Mapper
@@ -149,7 +149,7 @@ class WebhookRepository:
             events = [_EVENTS.record(row) for row in session.scalars(query.limit(_EVENTS_AT_ONCE))]
             hooks = session.scalars(select(WebhookRow).where(WebhookRow.active)).all()
             for event in events:
-                kind = told_by(event)
+                kind = webhook_event(event)
                 for hook in hooks if kind is not None else ():
                     if kind is not None and kind.value in hook.events:
                         text = payload(kind, event.at, event.subject, event.data)

@@ -5496,11 +5496,8 @@ export interface components {
             values: {
                 [key: string]: boolean | number | string | null;
             };
-            /**
-             * Do
-             * @description Instead of values: switch to post-copy, or pause the guest until the migration ends.
-             */
-            do?: ("postcopy" | "pause") | null;
+            /** @description Instead of values: switch to post-copy, or pause the guest until the migration ends. */
+            do?: components["schemas"]["RequestedAction"] | null;
         };
         /**
          * MigrationCreate
@@ -7447,6 +7444,12 @@ export interface components {
             /** Began */
             began?: string | null;
         };
+        /**
+         * RequestedAction
+         * @description What a running migration can be told to do at once.
+         * @enum {string}
+         */
+        RequestedAction: "postcopy" | "pause";
         /**
          * Result
          * @description How a step of the check went. What was not seen is no fault, and no proof either.

@@ -30,13 +30,13 @@ def webhook() -> None:
 
 @webhook.command()
 @click.argument("name")
-@click.argument("url")
+@click.argument("receiver", metavar="URL")
 @_events
 @common
 @pass_session
-def create(session: Session, name: str, url: str, events: tuple[str, ...]) -> None:
+def create(session: Session, name: str, receiver: str, events: tuple[str, ...]) -> None:
     """Create a webhook called NAME that sends to URL, and show its secret, this once."""
-    body = {"name": name, "url": url, "events": list(events)}
+    body = {"name": name, "url": receiver, "events": list(events)}
     _show_secret(session, session.client.post("/webhooks", body))
 
 
@@ -65,16 +65,16 @@ def list_(session: Session) -> None:
 
 @webhook.command()
 @click.argument("which", metavar="WEBHOOK")
-@click.option("--to", "url", metavar="URL", help="Send there from now on.")
+@click.option("--to", "receiver", metavar="URL", help="Send there from now on.")
 @_events
 @click.option("--active/--rest", default=None, help="Send, or queue and send nothing.")
 @common
 @pass_session
 def change(
-    session: Session, which: str, url: str | None, events: tuple[str, ...], active: bool | None
+    session: Session, which: str, receiver: str | None, events: tuple[str, ...], active: bool | None
 ) -> None:
     """Change WEBHOOK (name or id)."""
-    given: dict[str, Any] = {"url": url, "events": list(events) or None, "active": active}
+    given: dict[str, Any] = {"url": receiver, "events": list(events) or None, "active": active}
     body = {name: value for name, value in given.items() if value is not None}
     document = session.client.patch(_path(session.client, which), body)
     session.report(document, f"webhook {document['name']} changed")

@@ -74,7 +74,7 @@ _MOVE = (
 _Number = InstrumentedAttribute[int]
 
 
-class FleetRepository:
+class OverviewRepository:
     """All of it."""
 
     def __init__(self, database: Database) -> None:
