@@ -56,6 +56,7 @@ TAGS: Mapping[str, str] = {
     "hooks": "What libvirt's hook asks when a VM arrives.",
     "hosts": "The hosts, their checks and their state.",
     "migrations": "Live migrations: start, follow, steer, abort.",
+    "overview": "What needs attention, and how the hosts are.",
     "profiles": "Named, versioned sets of settings.",
     "reference": "Published measurements.",
     "runs": "Benchmark runs and their series.",
