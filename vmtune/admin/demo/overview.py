@@ -17,10 +17,10 @@ from vmtune.model.workload import Workload
 MIB = 1 << 20
 _POLLING = "iothread_poll_max_ns"
 _POLLS_NS, _DRIFTED_NS = 50_000, 20_000
-_SLOW_MIB_PER_S = 8
+_SLOW_MIB_PER_S = 4
 _KNOWN_WITHIN_S = 30.0
 _QUIET = Workload(region_bytes=8 * MIB, idle_ms=500)
-_BUSY = Workload(region_bytes=48 * MIB, dirty_mb_per_s=30)
+_BUSY = Workload(region_bytes=48 * MIB, dirty_mb_per_s=100)
 VMS: dict[str, tuple[str, Workload, dict[str, str]]] = {
     "web1": ("a", _QUIET, {"tier": "web"}),
     "web2": ("b", _QUIET, {"tier": "web"}),

@@ -7,6 +7,7 @@ import textwrap
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from vmtune.client.connection.errors import ClientError
@@ -106,10 +107,9 @@ def lines(promise: Promise) -> Iterator[str]:
     yield from table(columns, rows, "none")
     yield ""
     yield f"   {sentence(promise)}"
-    for step in promise.kept["step_records"]:
-        yield from textwrap.wrap(
-            _step(step), _WIDTH, initial_indent="   - ", subsequent_indent="     "
-        )
+    for reason, count in _reasons(promise.kept["step_records"]):
+        text = reason if count == 1 else f"{reason} ({count} times)"
+        yield from textwrap.wrap(text, _WIDTH, initial_indent="   - ", subsequent_indent="     ")
     yield ""
     yield "   What QEMU was asked, and what it ran with:"
     effects = (
@@ -139,8 +139,12 @@ def _row(name: str, record: Document) -> tuple[str, ...]:
     )
 
 
-def _step(step: Document) -> str:
-    return str(step.get("reason") or step.get("action") or step)
+def _reasons(steps: Sequence[Document]) -> Iterator[tuple[str, int]]:
+    """Why the steps were taken, and how many in a row for the same reason; without the figures,
+    which the migration's page has."""
+    reasons = (str(step["reason"]).partition("; expected: ")[0] for step in steps)
+    for reason, same in groupby(reasons):
+        yield reason, len(list(same))
 
 
 def sentence(promise: Promise) -> str:
