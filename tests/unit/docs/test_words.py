@@ -41,7 +41,7 @@ INSTEAD = {
     r"shows nothing to who": "sign in to use",
     r"none runs now": "no running migrations",
     r"as it was ordered": "requested values",
-    r"of them drift(ed)?": "drifted",
+    r"of them drift": "drifted",
     r"in small": "small VMs and short times",
     r"to who\b": "to users who",
 }

@@ -108,9 +108,9 @@ export function EvacuationVms({
   );
 }
 
-/** What was requested migrates as soon as something is heard of it. */
-function wordOf(state: EvacuationVm["state"], heard: boolean): string {
-  return state === "requested" && heard ? "migrating" : state;
+/** What was requested migrates as soon as something is known of it. */
+function wordOf(state: EvacuationVm["state"], answers: boolean): string {
+  return state === "requested" && answers ? "migrating" : state;
 }
 
 function Detail({ vm, share }: { vm: EvacuationVm; share: number | undefined }) {
