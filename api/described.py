@@ -65,6 +65,7 @@ TAGS: Mapping[str, str] = {
     "session": "A browser's session.",
     "tokens": "Tokens for programs and people.",
     "tunables": "The settings that profiles may have.",
+    "webhooks": "Receivers that are told of ends, drift and findings.",
     "vms": "VMs, their plans, labels and forecasts.",
 }
 PARAMETERS: Mapping[str, str] = {
