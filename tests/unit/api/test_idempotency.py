@@ -158,7 +158,9 @@ async def test_a_service_that_was_killed_before_it_answered_begins_nothing_twice
             )
             await api.ended(first["id"])
     stored = whole(tmp_path / "vmtune.db")
-    async with running_api(tmp_path, (), stored=stored) as api:
+    later = tmp_path / "later"
+    later.mkdir()
+    async with running_api(later, (), stored=stored) as api:
         again = await api.send("POST", "/migrations", MIGRATE, Idempotency_Key="k")
         assert again.status_code == 202 and again.headers[REPLAYED] == "true"
         assert again.headers["location"] == f"/api/v1/migrations/{first['id']}"
@@ -178,7 +180,9 @@ async def test_what_was_not_begun_is_carried_out_after_a_restart(tmp_path: Path)
         key = Claim(Kind.USER, "0", "k", said, "start_migration", Begun.MIGRATION)
         assert await api.container.idempotency.claim(key) is None
     stored = whole(tmp_path / "vmtune.db")
-    async with running_api(tmp_path, (), stored=stored) as api:
+    later = tmp_path / "later"
+    later.mkdir()
+    async with running_api(later, (), stored=stored) as api:
         answer = await api.send("POST", "/migrations", MIGRATE, Idempotency_Key="k")
         assert answer.status_code == 202 and REPLAYED not in answer.headers
 

@@ -29,6 +29,7 @@ class Receiver:
     statuses: list[str]
     port: int = 0
     got: list[tuple[Mapping[str, str], bytes]] = field(default_factory=list)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def url(self) -> str:
@@ -40,10 +41,12 @@ class Receiver:
         headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in lines if line)}
         self.got.append((headers, await reader.readexactly(int(headers["content-length"]))))
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
-        if status != "silence":
+        if status == "silence":
+            await reader.read()  # until the sender hangs up
+        else:
             writer.write(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
-            await writer.drain()
-            writer.close()
+        writer.close()
+        self.over.set()
 
 
 @asynccontextmanager
@@ -135,8 +138,9 @@ async def test_what_was_queued_is_sent_after_a_restart(tmp_path: Path) -> None:
             database.execute("UPDATE webhook_deliveries SET next_at = created_at")
             database.commit()
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        stored = (tmp_path / "vmtune.db").read_bytes()
-        async with running_api(tmp_path, (), options=options, stored=stored) as api:
+        stored, later = (tmp_path / "vmtune.db").read_bytes(), tmp_path / "later"
+        later.mkdir()
+        async with running_api(later, (), options=options, stored=stored) as api:
             await until_delivered(api, made["id"])
         assert len(there.got) == 2
 
@@ -228,6 +232,7 @@ async def test_a_receiver_that_says_nothing_is_given_up() -> None:
     async with receiver("silence") as there:
         sent = await send(there.url, {}, b"{}", own_addresses=True, within_s=0.2)
         assert sent.problem == "no answer within 0.2 s"
+        await there.over.wait()
 
 
 async def test_an_endless_answer_is_not_read() -> None:
