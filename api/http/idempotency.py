@@ -1,5 +1,5 @@
 """Honours ``Idempotency-Key`` (draft-ietf-httpapi-idempotency-key-header): a request that is sent
-again with the same key gets the same answer, and is carried out once.
+again with the same key gets the same answer, and is executed once.
 
 A route says so: ``dependencies=[MIGRATE, keyed(Begun.MIGRATION, _again, "/migrations/{id}")]``.
 """
@@ -32,7 +32,7 @@ _Handle = Callable[[Request], Awaitable[Response]]
 class Keyed:
     """Says that a route honours ``Idempotency-Key``.
 
-    :param begins: what it begins; None for what leaves no record of its own: that is carried out
+    :param begins: what it begins; None for what leaves no record of its own: that is executed
         again if the service was killed before it answered.
     :param view: see :data:`View`.
     :param location: what it began, below the prefix; ``{id}`` stands for its id or name.
@@ -53,7 +53,7 @@ class Keyed:
             Header(
                 alias=HEADER,
                 description="Chosen by the caller, a random UUID for example. A request that is "
-                "repeated with the same key is carried out once, and answered as the first time. "
+                "repeated with the same key is executed once, and answered as the first time. "
                 "Another request with the same key is refused.",
                 min_length=1,
                 max_length=MAX_LENGTH,

@@ -55,7 +55,7 @@ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8470/api/v1/hosts
 - Lists are paged: pass `next` of an answer as `after`. Unknown fields and parameters are refused.
 - Long work answers 202 with the record's id; follow the record, or `/api/v1/events`.
 - A profile has an ETag. `PUT` and `PATCH` of a profile need `If-Match`.
-- A POST that is repeated with the same `Idempotency-Key` is carried out once
+- A POST that is repeated with the same `Idempotency-Key` is executed once
   ([how](../how-to/repeat-requests.md))."""
 
 _ERRORS = """Every error is a problem document (RFC 9457, `application/problem+json`) with `status`,

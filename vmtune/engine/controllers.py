@@ -125,7 +125,7 @@ class Controllers:
         self._executor.held, self._executor.manager = False, manager
 
     async def on_sample(self, sample: Sample) -> None:
-        """Carry out the steps that *sample* makes due. Samples come in the order of time."""
+        """Execute the steps that *sample* makes due. Samples come in the order of time."""
         if self._reaper is not None:
             if sample.status is QemuStatus.ACTIVE:
                 self._reaper.migration_is_active(sample.iteration)

@@ -70,7 +70,7 @@ multifd, 7.2 was seen not to in two minutes: its migration thread waited for cha
 
 BEGINS_WITHIN_S = 3.0
 """How long after a restart a migration may take to show that was ordered just before. libvirt
-begins its job within milliseconds of the call, which it carries out though the caller is gone."""
+begins its job within milliseconds of the call, which it executes though the caller is gone."""
 CALLED_WITHIN_S = 30.0
 """How long after its record says that it starts a migration may have begun and still be taken for
 it: before the call both hosts are asked, and a host that hangs takes its time."""

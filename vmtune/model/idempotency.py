@@ -1,4 +1,4 @@
-"""Requests with an ``Idempotency-Key``: sent twice, carried out once."""
+"""Requests with an ``Idempotency-Key``: sent twice, executed once."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Claim:
         )
 
     def in_progress(self) -> OperationInProgress:
-        """The error for a request that is being carried out."""
+        """The error for a request that is being executed."""
         return OperationInProgress(
-            f"the request with this key ({self.action}) is being carried out",
+            f"the request with this key ({self.action}) is being executed",
             field=HEADER,
             code="request_in_progress",
             remedy="repeat it in a second with the same key: you get its answer",

@@ -1,4 +1,4 @@
-"""Requests with an ``Idempotency-Key`` are carried out once, however often they are sent."""
+"""Requests with an ``Idempotency-Key`` are executed once, however often they are sent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class IdempotencyService:
             its answer or :meth:`release` the key. Else it was already: its answer, or where that
             was lost, the id or name of what it began.
         :raise InvalidInput: the key came with another request before.
-        :raise OperationInProgress: the same request is being carried out.
+        :raise OperationInProgress: the same request is being executed.
         """
         key = _key(claim)
         first = self._in_hand.get(key)

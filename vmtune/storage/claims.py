@@ -30,7 +30,7 @@ from vmtune.storage.tables.trends import ScheduleRow
 
 @dataclass(slots=True)
 class InHand:
-    """The claim of the request that is being carried out.
+    """The claim of the request that is being executed.
 
     :param is_open: until it is answered. Jobs that it started go on in a copy of its context.
     """

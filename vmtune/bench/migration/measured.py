@@ -259,7 +259,7 @@ class _RunNotes:
         self._record = replace(self._record, step_records=(*known, step))
 
     async def samples(self) -> Sequence[Sample]:
-        """None: a run is carried out by one process."""
+        """None: a run is executed by one process."""
         return ()
 
     async def flush(self, controllers: Controllers) -> None:

@@ -136,7 +136,7 @@ async def takes_postcopy_with_multifd(monitor: Monitor) -> bool | None:
 
     It is asked for both and for a third that excludes each of them, of which QEMU complains after
     the pair (migrate_caps_check in migration/options.c). So it refuses in any case, and sets
-    nothing: a request is carried out as a whole or not at all.
+    nothing: a request is executed as a whole or not at all.
     """
     reply = await monitor.execute("query-migrate-capabilities")
     with reading_reply("its capabilities"):

@@ -29,7 +29,7 @@ async def write(
     known: KnownObjects | None = None,
 ) -> None:
     """Set values in the order given. Neighbours of one kind go together: parameters and
-    capabilities in one command each, which QEMU carries out as a whole or not at all;
+    capabilities in one command each, which QEMU executes as a whole or not at all;
     object properties in one go without waiting for each other's answers.
 
     Stops after the first group that has a refusal: what was set by then stays set. A thread-pool

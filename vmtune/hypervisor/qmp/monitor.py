@@ -34,7 +34,7 @@ class _Client(QMPClient):
 
     QEMU reads its monitor a byte at a time, each with a turn of its main loop (monitor_can_read in
     monitor/monitor.c): a byte costs about 4 µs, so a command of 110 bytes takes longer to be read
-    than to be carried out. So commands are sent without spaces and with short ids. Each is
+    than to be executed. So commands are sent without spaces and with short ids. Each is
     serialised once, what waits is sent by one write, and no message is printed for a debug log
     that is off.
     """

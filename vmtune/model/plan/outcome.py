@@ -89,7 +89,7 @@ class ApplicationState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A plan that was carried out on one VM.
+    """A plan that was executed on one VM.
 
     :param journal: what has to be set to restore everything.
     :param wanted: the values of the revision.

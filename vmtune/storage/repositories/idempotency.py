@@ -19,14 +19,14 @@ _AT_ONCE = 1000
 
 
 class IdempotencyRepository:
-    """The keys. Of several requests with the same one, one is carried out: writers take turns."""
+    """The keys. Of several requests with the same one, one is executed: writers take turns."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._instance = secrets.token_hex(8)
 
     def claim(self, claim: Claim) -> KeptAnswer | str | None:
-        """Take a key for a request that this service is not carrying out at this moment.
+        """Take a key for a request that this service is not executing at this moment.
 
         :return: None to carry the request out. Else it was already: its answer, or where that was
             lost, the id or name of what it began.

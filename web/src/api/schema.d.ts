@@ -12352,7 +12352,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -14482,7 +14482,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -14629,7 +14629,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -15026,7 +15026,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -16160,7 +16160,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -17200,7 +17200,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
                 /** @description The ETag of the revision to change, or * for the current one. */
                 "If-Match"?: string | null;
@@ -17457,7 +17457,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -18065,7 +18065,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -18330,7 +18330,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -18875,7 +18875,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -19512,7 +19512,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -20164,7 +20164,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -20291,7 +20291,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -21234,7 +21234,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -21477,7 +21477,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -22398,7 +22398,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -24189,7 +24189,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -24833,7 +24833,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -24958,7 +24958,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -25679,7 +25679,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -26019,7 +26019,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is carried out once, and answered as the first time. Another request with the same key is refused. */
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;

@@ -13,7 +13,7 @@ author: The developers of vmtune (@vmtune)
 extends_documentation_fragment: vmtune.vmtune.service
 attributes:
   check_mode:
-    description: Changes nothing. Selectors that would tie are found when it is carried out.
+    description: Changes nothing. Selectors that would tie are found when it is executed.
     support: full
   diff_mode:
     description: Shows the profile before and after.
