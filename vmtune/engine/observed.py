@@ -18,7 +18,7 @@ from vmtune.model.host.managers import MANAGERS, Manager
 from vmtune.model.migration.observed import can_be_set, when_found, when_set
 from vmtune.model.migration.record import Migration, MigrationFields
 from vmtune.model.plan.changes import Change, undo
-from vmtune.model.plan.outcome import Outcome
+from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.model.plan.plan import Plan
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rows.storage import CALL_ARGUMENTS
@@ -89,6 +89,23 @@ class Observed:
         except Exception:
             # A fault of ours must not end the recording.
             log.exception("an observed migration was not tuned", migration_id=str(record.id))
+
+    async def afterwards(self, session: MigrationSession) -> None:
+        """Of one that was over before it could be looked at, record whose its values were."""
+        record = await session.notes.record()
+        if record.outcomes:
+            return
+        try:
+            manager = MANAGERS.get(await self._managed_by(session, record.vm))
+        except VmtuneError:
+            return  # it is on no host that can be asked
+        if manager is None:
+            return
+        names = (set(manager.owns) - CALL_ARGUMENTS) | set(record.wanted)
+        now = dict.fromkeys(names, Reading(None, why_unknown=_OVER))
+        waiting = [Outcome(n, Status.PENDING_MIGRATION, v) for n, v in record.wanted.items()]
+        applied = when_set(waiting, now, {}, session.tunables, True, manager)
+        await session.notes.save(MigrationFields(outcomes=applied.outcomes))
 
     async def _managed_by(self, session: MigrationSession, vm: UUID) -> str:
         """Who manages the VM; of one that has just left, as its destination says."""

@@ -103,6 +103,9 @@ class Origin(Protocol):
     def alongside(self, session: MigrationSession) -> AbstractAsyncContextManager[None]:
         """What else is done while the session observes."""
 
+    async def afterwards(self, session: MigrationSession) -> None:
+        """What else is recorded once it has ended, before the record is completed."""
+
 
 class Started:
     """A migration that vmtune itself starts."""
@@ -117,6 +120,9 @@ class Started:
     def alongside(self, session: MigrationSession) -> AbstractAsyncContextManager[None]:
         """Nothing."""
         return nullcontext()
+
+    async def afterwards(self, session: MigrationSession) -> None:
+        """Nothing."""
 
 
 class MigrationSession:
@@ -351,6 +357,7 @@ class MigrationSession:
 
         :param error: why a part of the session broke off.
         """
+        await self._origin.afterwards(self)
         record = await self.notes.record()
         for step in record.step_records:
             if step.effect is StepEffect.PENDING:

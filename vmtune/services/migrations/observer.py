@@ -257,19 +257,22 @@ class Observer:
             log.exception("not observed", host=where[0], vm=str(where[1]))
 
     async def _outgoing(self, where: _Where, driver: Driver) -> Snapshot | None:
-        """The VM's outgoing migration; None where it is arriving here, or has left already."""
+        """The VM's outgoing migration: none began where the VM is arriving here. None where
+        it has left already."""
         host, vm = where
         before = self._arrivals
         try:
             if await driver.vm_state(vm) is VmState.INCOMING:
                 if self._arrivals == before:  # else it may be there by now
                     self._arriving[vm] = host
-                return None
+                return Snapshot(QemuStatus.NONE)
             snapshot = await driver.migration(vm)
         except NotFound:
             return None
         # A destination reports the same states, but no RAM.
         arriving = snapshot.sample is None and snapshot.status not in _WITHOUT_FIGURES
+        if arriving and snapshot.status is QemuStatus.COMPLETED:
+            return Snapshot(QemuStatus.NONE)  # that was how the VM came here
         return None if snapshot.status.running and arriving else snapshot
 
     async def _was_missed(
