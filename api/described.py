@@ -103,6 +103,7 @@ PARAMETERS: Mapping[str, str] = {
     "until": "Only what is older than this.",
     "variant": "The scenario's variant.",
     "vm": "UUID of the VM.",
+    "webhook": "Id of the webhook.",
 }
 """By name, where the route says nothing more precise."""
 FIELDS: Mapping[str, str] = {
