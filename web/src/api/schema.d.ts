@@ -20776,6 +20776,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 webhook: string;
             };
             cookie?: never;
@@ -20888,6 +20889,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 webhook: string;
             };
             cookie?: never;
@@ -20998,6 +21000,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 webhook: string;
             };
             cookie?: never;
@@ -21123,6 +21126,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 webhook: string;
             };
             cookie?: never;
@@ -21238,6 +21242,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @description Id of the webhook. */
                 webhook: string;
             };
             cookie?: never;
@@ -21366,6 +21371,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 webhook: string;
             };
             cookie?: never;
@@ -21481,6 +21487,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @description Id of the webhook. */
                 webhook: string;
                 /** @description Number of the revision. */
                 number: number;
