@@ -113,18 +113,19 @@ async def until_delivered(api: Api, webhook: str) -> None:
 
 
 async def test_a_failed_delivery_waits_and_can_be_replayed(api: Api) -> None:
-    async with receiver("500 No", "200 OK") as there:
+    async with receiver("500 No") as there:
         made = await api.post("/webhooks", {"name": "ops", "url": there.url})
         await api.ask("POST", f"/webhooks/{made['id']}/test")
         failed = await until_over(api, made["id"])
-        assert (failed["state"], failed["status"], failed["attempts"]) == ("pending", 500, 1)
+        assert (failed["state"], failed["status"]) == ("pending", 500)
         assert failed["next_at"] and failed["problem"] == "the receiver answered 500"
+        there.statuses[:] = ["200 OK"]
         path = f"/webhooks/{made['id']}/deliveries/{failed['number']}/replay"
         await api.ask("POST", path)
         await until_delivered(api, made["id"])
-        first, again = (headers["webhook-id"] for headers, _ in there.got)
-        assert first == again
-        await api.refused("POST", path.replace(str(failed["number"]), "99"), status=404)
+        assert len({headers["webhook-id"] for headers, _ in there.got}) == 1 < len(there.got)
+        nothing = f"/webhooks/{made['id']}/deliveries/99/replay"
+        await api.refused("POST", nothing, status=404)
 
 
 async def test_what_was_queued_is_sent_after_a_restart(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from vmtune.client.connection.http import Client, Document, segment
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views.output import Column, fields
 from vmtune.client.views.render import moment
+from vmtune.errors import InvalidInput
 
 _EVENTS = ("migration.ended", "evacuation.ended", "campaign.ended", "vm.drifted", "host.findings")
 _events = click.option(
@@ -154,11 +155,18 @@ def remove(session: Session, which: str) -> None:
 
 
 def _path(client: Client, which: str) -> str:
-    """The path of a webhook by its name or id."""
+    """The path of a webhook by its name or id.
+
+    :raise InvalidInput: there is none.
+    """
     for row in client.get("/webhooks")["items"]:
         if which in (row["name"], row["id"]):
             return f"/webhooks/{segment(row['id'])}"
-    return f"/webhooks/{segment(which)}"
+    raise InvalidInput(
+        f"there is no webhook {which[:70]!r}",
+        field="WEBHOOK",
+        remedy="`vmtune webhook list` lists them",
+    )
 
 
 def _show_secret(session: Session, made: Document) -> None:
