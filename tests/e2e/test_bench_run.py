@@ -58,6 +58,8 @@ HALF_A_SECOND = {"max_bandwidth_bytes_per_s": 32 * MIB}
 OF_OTHER_TUNABLES = {
     *("missed_zero_copy", "throttle_max_percent", "dirty_limit_throttle_ms"),
     *("dirty_limit_ring_full_ms", "ring_full_exits", "reaper_rounds"),
+    *("postcopy_blocked_ms", "postcopy_vcpu_blocked_ms"),
+    *("postcopy_latency_us", "postcopy_latency_p99_us"),
 }
 
 
