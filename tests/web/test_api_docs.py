@@ -9,8 +9,10 @@ def test_routes_are_found_and_tried_with_the_browsers_session(page: Page, watch:
     page.goto("/settings")
     link = page.get_by_role("link", name="API", exact=False).first
     page.goto(str(link.get_attribute("href")))
+    search = page.get_by_placeholder("Filter by tag")
+    search.fill("list migrations")  # the page makes what is in view only
     expect(page.get_by_text("Live migrations: start, follow, steer, abort.")).to_be_visible()
-    page.get_by_placeholder("Filter by tag").fill("get health")
+    search.fill("get health")
     operation = page.locator(".opblock")
     expect(operation).to_have_count(1)
     operation.get_by_role("button").first.click()
