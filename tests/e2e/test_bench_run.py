@@ -148,7 +148,7 @@ async def test_a_run_is_measured_whole(base: Path, build: Build, kvm: bool) -> N
     assert of_migrations.keys() - found.keys() == OF_OTHER_TUNABLES
     assert found["total_time_ms"] <= found["elapsed_ms"]
     # On a busy machine the guest may be no slower in the migration than it was before.
-    for name in _of(Group.GUEST) - {"guest_excess_ms", "guest_drop_ms"}:
+    for name in _of(Group.GUEST) - OF_OTHER_TUNABLES - {"guest_excess_ms", "guest_drop_ms"}:
         assert found[name] > 0, name
     assert found["source_cpu_vcpu_ms"] > 0
     for side in HostSide:  # threads that no look has met count as the migration's
