@@ -87,7 +87,7 @@ def test_of_services_that_share_the_database_one_carries_it_out(store: Store, ur
         )
         winner, other = (store, second) if errors[0] is None else (second, store)
         began = migrate(winner, KEY)
-        with pytest.raises(OperationInProgress, match="is being done"):
+        with pytest.raises(OperationInProgress, match="is being executed"):
             other.idempotency.claim(KEY)
         name = "one" if winner is store else "two"
         dead = other.services.get(name)
