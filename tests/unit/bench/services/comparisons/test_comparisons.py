@@ -79,8 +79,8 @@ def test_a_failed_run_counts_and_an_interrupted_or_warm_up_does_not(store: Store
 @pytest.mark.parametrize(
     ("a", "b", "asked", "field", "said"),
     [
-        ("", "", {}, "a", "not said what"),
-        (STOCK, "", {}, "b", "not said what"),
+        ("", "", {}, "a", "what to compare is missing"),
+        (STOCK, "", {}, "b", "what to compare is missing"),
         (STOCK, STOCK, {}, "b", "itself"),
         ("stock", TUNED, {}, "a", "name of an arm"),
         (STOCK, "tuned", {}, "b", "name of an arm"),
