@@ -230,6 +230,7 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "queued": False,
         "ahead": None,
         "waiting_reason": "",
+        "controls": [],
         **changes,
     }
 

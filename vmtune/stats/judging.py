@@ -81,7 +81,7 @@ def judge(comparison: Comparison) -> Comparison:
         reason = f"{comparison.b.arm} is {found}: neither direction is better"
         return replace(comparison, verdict=verdict, reason=reason)
     across = position is MarginPosition.ACROSS
-    if across and not comparison.criterion.primary:
+    if across and comparison.adjusted_p is not None:  # one of many, and not the primary one
         reason = f"{comparison.b.arm} may be {found}: {_too_few(comparison)}"
         return replace(comparison, verdict=verdict, reason=reason)
     needed = blocks_needed(effect, comparison.size) if across else None

@@ -42,7 +42,8 @@ OWN = ("/health", "/live", "/session", "/events")
 """What is about who asks, or tested below."""
 EVERYWHERE = ("/runs", "/campaigns", "/environments", "/comparisons", "/history", "/changes",
               "/schedules", "/audit",
-              "/hooks", "/services", "/measured-scenarios", "/browsers", "/metrics")  # fmt: skip
+              "/hooks", "/services", "/webhooks", "/measured-scenarios", "/browsers",
+              "/metrics")  # fmt: skip
 """What is about everything, and so for nobody who is restricted."""
 MISSING = uuid4()
 BODIES: dict[tuple[str, str], Any] = {
@@ -75,7 +76,7 @@ class Foreign:
         ids: dict[str, object] = {
             "vm": VM, "application": self.application, "migration": self.migration,
             "number": self.assignment, "token": self.token, "name": "a",
-            "evacuation": self.evacuation,
+            "evacuation": self.evacuation, "webhook": MISSING,
         }  # fmt: skip
         if missing:
             ids = dict.fromkeys(ids, MISSING) | {"number": 99, "token": "none", "name": "none"}
@@ -173,6 +174,10 @@ async def test_lists_leave_out_what_is_out_of_reach(
             assert answer.status_code == 403, path
             continue
         assert answer.status_code == 200, (path, answer.text)
+        if path == "/overview":
+            for id in (VM, foreign.application, foreign.migration, foreign.evacuation):
+                assert str(id) not in answer.text
+            continue
         items = answer.json()["items"]
         if path == "/vms":  # a QEMU on b waits for the VM
             assert [vm["host"] for vm in items] == ([] if reach is OF_WEB else ["b"])
@@ -200,6 +205,9 @@ def test_every_route_is_one_of_these() -> None:
         "/assignments",
         "/tokens",
         "/drift",
+        "/overview",
+        "/activity",
+        "/search",
     )
     for method, path in CALLS:
         assert path.startswith((*SHARED, *OWN, *EVERYWHERE, *known)), (method, path)

@@ -176,7 +176,9 @@ async def test_a_person_is_shown_where_to_sign_in(tmp_path: Path) -> None:
         token = await admin_token(api.container, scopes=["read"])
         word = (await api.send("POST", "/session", {"token": token})).json()["csrf"]
         assert "Sign in" not in (await api.client.get("/vms")).text
-        docs = await api.client.get(f"/api/v1/docs?csrf={word}", headers={"Accept": "text/html"})
+        docs = await api.client.get(
+            f"/api/v1/docs/plain?csrf={word}", headers={"Accept": "text/html"}
+        )
         assert docs.status_code == 200
         assert "/api/v1/vms" in docs.text
 
