@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from vmtune.api.auth.security import OPEN
+
 Document = dict[str, Any]  # any: OpenAPI
 
 _INFO = """Tuning profiles for virtual machines on libvirt and QEMU: planned, applied before and \
@@ -40,8 +42,6 @@ _SCHEMES: Document = {
     },
 }
 _SECURITY: list[dict[str, list[str]]] = [{"token": []}, {"session": [], "csrf": []}]
-_OPEN = ("/api/v1/health", "/api/v1/session", "/api/v1/oidc")
-"""Beginnings of paths that nobody has to sign in for."""
 TAGS: Mapping[str, str] = {
     "applications": "What was applied to VMs, and verifying and reverting it.",
     "assignments": "Which profile a VM gets: its own, by label, by host, or the default.",
@@ -162,9 +162,9 @@ def described(document: Document) -> Document:
     document["components"]["securitySchemes"] = _SCHEMES
     document["security"] = _SECURITY
     used: dict[str, None] = {}
-    for path, operation in _operations(document):
+    for method, path, operation in _operations(document):
         used |= dict.fromkeys(operation.get("tags", ()))
-        if path.startswith(_OPEN):
+        if (method.upper(), path) in OPEN:
             operation["security"] = []
         for one in operation.get("parameters", ()):
             if not one.get("description") and one["name"] in PARAMETERS:
@@ -179,7 +179,7 @@ def described(document: Document) -> Document:
     return document
 
 
-def _operations(document: Document) -> Iterator[tuple[str, Document]]:
+def _operations(document: Document) -> Iterator[tuple[str, str, Document]]:
     for path, methods in document["paths"].items():
-        for operation in methods.values():
-            yield path, operation
+        for method, operation in methods.items():
+            yield method, path, operation

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vmtune.api.auth.cookies import CSRF_HEADER, CSRF_PARAMETER, clear_cookies, session_cookie
-from vmtune.api.auth.security import unknown
+from vmtune.api.auth.security import OPEN, unknown
 from vmtune.api.http.bodies import headers_of, refuse
 from vmtune.api.http.middleware import READS
 from vmtune.api.pages.sign_in import sign_in_page
@@ -26,13 +26,6 @@ from vmtune.services.access.access import Access
 from vmtune.services.access.web_sessions import WebLogin, key_of
 
 API = "/api/"
-SIGN_IN = ("POST", "/api/v1/session")
-OPEN = {
-    ("GET", "/api/v1/live"),
-    SIGN_IN,
-    ("GET", "/api/v1/session/oidc"),
-    ("GET", "/api/v1/session/oidc/callback"),
-}
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 

@@ -74,6 +74,16 @@ def unknown() -> Unauthenticated:
 
 READ, PROFILE, APPLY, MIGRATE, BENCH, HOST, METRICS, ADMIN = (Depends(Needs(s)) for s in Scope)
 PUBLIC = Depends(Needs(None))
+SIGN_IN = ("POST", "/api/v1/session")
+OPEN = frozenset(
+    {
+        ("GET", "/api/v1/live"),
+        SIGN_IN,
+        ("GET", "/api/v1/session/oidc"),
+        ("GET", "/api/v1/session/oidc/callback"),
+    }
+)
+"""Methods and paths that are answered without credentials."""
 assert tuple(Scope) == (
     *("read", "profile", "apply", "migrate", "bench", "host", "metrics", "admin"),
 )

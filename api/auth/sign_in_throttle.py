@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vmtune.api.auth.authentication import SIGN_IN, address_of
+from vmtune.api.auth.authentication import address_of
+from vmtune.api.auth.security import SIGN_IN
 from vmtune.api.errors import problem_response
 from vmtune.api.wiring.deps import Container
 from vmtune.errors import TooManyAttempts

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.api import ASKERS, free_port, fuzz, token_of
-from tests.support.served_api import served_api
+from tests.fuzz.api import ASKERS, free_port, fuzz, fuzzed_api, token_of
 
 SHORT = ("--phases", "examples,fuzzing", "--max-examples", "3")
 
@@ -17,7 +16,7 @@ def test_no_answer_is_one_that_the_document_does_not_tell(
     who: str, scopes: list[str] | None, tmp_path: Path
 ) -> None:
     port = free_port()
-    with served_api(tmp_path, tmp_path / "s.sock", {"listen_port": port}) as api:
+    with fuzzed_api(tmp_path, port) as api:
         ended = fuzz(f"http://127.0.0.1:{port}", token_of(api, scopes), *SHORT)
     assert ended.returncode == 0, f"as {who}: {ended.stdout[-8000:]}{ended.stderr}"
     assert "Selected" in ended.stdout

@@ -16,7 +16,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.support.api import Api, admin_token
 from tests.support.served_api import served_api
@@ -30,6 +33,19 @@ SEED = 20261121
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 STREAMS = "/events"
 """Never ends, so nobody can check its answer."""
+UNTHROTTLED = "vmtune.services.access.tokens._FREE_ADDRESS"
+"""The fuzzer asks each operation without a token and with a wrong one; after ten such failures its
+address would have to wait, and no answer would tell anything but that."""
+
+
+@contextmanager
+def fuzzed_api(folder: Path, port: int) -> Iterator[Api]:
+    """The API over TCP at *port*; any number of failed authentications is free."""
+    with (
+        patch(UNTHROTTLED, sys.maxsize),
+        served_api(folder, folder / "s.sock", {"listen_port": port}) as api,
+    ):
+        yield api
 
 
 def free_port() -> int:
@@ -76,7 +92,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="vmtune-fuzz-") as folder:
             at = Path(folder)
             port = free_port()
-            with served_api(at, at / "s.sock", {"listen_port": port}) as api:
+            with fuzzed_api(at, port) as api:
                 token = token_of(api, scopes)
                 seconds = round(minutes * share * 60)
                 print(f"as {who}, {seconds} s", flush=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from vmtune.api.auth.security import OPEN
 from vmtune.api.described import FIELDS, PARAMETERS, TAGS
 from vmtune.api.main import create_app
 from vmtune.config.settings import Settings
@@ -28,6 +29,13 @@ def test_it_says_how_to_sign_in_and_where_the_service_is(document: dict[str, Any
     assert {name for each in document["security"] for name in each} == set(schemes)
     assert schemes["token"]["scheme"] == "bearer"
     assert [server["url"] for server in document["servers"]] == ["/"]
+
+
+def test_only_what_is_answered_without_credentials_is_told_to_need_none(
+    document: dict[str, Any],
+) -> None:
+    told = {where for where, operation in operations(document) if operation.get("security") == []}
+    assert told == {f"{method} {path}" for method, path in OPEN}
 
 
 def test_each_group_operation_and_parameter_is_described(document: dict[str, Any]) -> None:

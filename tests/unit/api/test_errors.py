@@ -110,6 +110,13 @@ async def test_no_script_in_an_answer_runs(api: Api, path: str) -> None:
     assert headers["cache-control"] == "no-store"
 
 
+async def test_the_documentation_runs_scripts_of_this_service_only(api: Api) -> None:
+    (policy,) = (await api.send("GET", "/docs")).headers.get_list("content-security-policy")
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";") if " " in rule.strip())
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"] == "'self'"
+
+
 @pytest.mark.parametrize(
     ("name", "named"),
     [("a.json", "a.json"), ('x"\r\nSet-Cookie: y=z', "x-Set-Cookie-y-z"), ("../é", "..-"),

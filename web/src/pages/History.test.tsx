@@ -33,7 +33,7 @@ const CHANGE: Shift = {
   spread: null,
   matters: true,
   worse: true,
-  text: "1.5 times what it was: worse",
+  text: "+50 %: worse",
   environment: ["qemu.version: 10.0.2 before, 10.1.0 since"],
   environment_after: -2,
   found: {
@@ -44,7 +44,7 @@ const CHANGE: Shift = {
     run: RUN,
     since: AT,
     kind: "step",
-    text: "1.5 times what it was: worse",
+    text: "+50 %: worse",
     worse: true,
     found_at: AT,
     triage: "open",
@@ -87,7 +87,7 @@ function show(entry: SetupHistory) {
 test("a setup shows its changes, what became another near them, and its file", () => {
   show(ENTRY);
   expect(setupTitle(ENTRY)).toBe("fast, multifd on, QEMU system, direct, h");
-  const row = within(screen.getByRole("grid")).getByRole("row", { name: /1.5 times/ });
+  const row = within(screen.getByRole("grid")).getByRole("row", { name: /\+50 %/ });
   expect(within(row).getByText(/10.1.0 since \(2 runs earlier\)/)).toBeVisible();
   expect(within(row).getByText("not triaged")).toBeVisible();
   expect(screen.getByRole("img", { name: /40 runs, 1 change:/ })).toBeVisible();
@@ -110,7 +110,7 @@ test("a change is triaged by keyboard, with a note", async () => {
 });
 
 test("an early sign is told as provisional, and drawn", () => {
-  const text = "the last 3 runs: 1.2 times the median before; provisional";
+  const text = "the last 3 runs: +20 % against the median before; provisional";
   const sign = {
     at: 37,
     run: RUN,

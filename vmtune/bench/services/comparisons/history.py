@@ -286,7 +286,7 @@ def _sign(points: Sequence[Point], sign: EarlySign | None, metric: Metric) -> Si
     newest = len(points) - sign.at
     wrong = FALSE_AT_MOST[sign.strength]
     size = (
-        f"{_size_text(ratio, Scale.RATIO, metric)} times the median before"
+        f"{_size_text(ratio, Scale.RATIO, metric)} against the median before"
         if ratio is not None
         else _size_text(sign.after - sign.before, Scale.DIFFERENCE, metric)
     )
@@ -363,7 +363,7 @@ def _setup(run: Measured) -> str:
 
 
 def _text(found: Comparison, metric: Metric, *, matters: bool, over: int = 0) -> str:
-    """``1.32 times what it was (1.28 to 1.36): worse``.
+    """``+32 % (+28 % to +36 %): worse``.
 
     :param over: of a ramp, its runs.
     """
@@ -373,7 +373,7 @@ def _text(found: Comparison, metric: Metric, *, matters: bool, over: int = 0) ->
     if effect.scale is Scale.RATIO:
         values = (effect.estimate, effect.low or effect.estimate, effect.high or effect.estimate)
         told, low, high = distinct_texts(values, effect.scale, metric.unit)
-        size = f"{told} times what it was"
+        size = told
         if effect.low is not None and effect.high is not None:
             size += f" ({low} to {high})"
     else:

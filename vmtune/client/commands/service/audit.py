@@ -24,7 +24,13 @@ _MAX_CELL = 60
 @click.option("--about", help="Only where the subject contains this text.")
 @click.option("--since", help="Only since this time, such as 2026-11-21T00:00:00Z.")
 @click.option("--until", help="Only before this time.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=50,
+    show_default=True,
+    help="At most so many entries.",
+)
 @click.option(
     "--export",
     "form",

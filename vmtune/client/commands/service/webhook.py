@@ -102,7 +102,11 @@ def test(session: Session, which: str) -> None:
 
 @webhook.command()
 @click.argument("which", metavar="WEBHOOK")
-@click.option("--state", type=click.Choice(["pending", "delivered", "failed"]))
+@click.option(
+    "--state",
+    type=click.Choice(["pending", "delivered", "failed"]),
+    help="Only those in this state.",
+)
 @listing
 @pass_session
 def deliveries(session: Session, which: str, state: str | None) -> None:
