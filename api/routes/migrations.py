@@ -32,6 +32,7 @@ from vmtune.api.wiring.deps import Container
 from vmtune.model.idempotency import Begun
 from vmtune.model.migration.record import Migration, MigrationSort, MigrationState
 from vmtune.model.migration.steps import StepAction
+from vmtune.storage import Page
 
 router = Router(prefix="/migrations", tags=["migrations"])
 LaterThan = Annotated[
@@ -176,9 +177,20 @@ async def list_samples(
     """Samples, oldest first. Samples of the same millisecond stay on one page, which may
     therefore exceed *limit* by a few."""
     earliest = -1 if later_than_ms is None else later_than_ms
-    record, page = await on.queries.samples(migration, after, limit, earliest)
-    await on.access.guard.migration(who, record)
-    return samples_json(page, record)
+    asked, known = (migration, limit, after, earliest), on.known_samples
+    while True:
+        version = known.version(asked)
+        stored, following = await on.queries.samples(migration, after, limit, earliest, version)
+        await on.access.guard.migration(who, stored.of)
+        if stored.taken is not None:
+            body = samples_json(Page(stored.taken, following), stored.of)
+            if later_than_ms is None:  # who follows a migration asks for each page once
+                known.keep(asked, stored.version, body)
+        elif (held := known.body(asked, stored.version)) is not None:
+            body = held
+        else:
+            continue  # it was forgotten meanwhile
+        return Response(body, media_type="application/json")
 
 
 @router.get("/{migration}/rounds", responses=problems(404) | KEPT, dependencies=[READ, STORED])

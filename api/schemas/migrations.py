@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from uuid import UUID
 
-from fastapi import Response
 from pydantic import Field, StrictInt, StrictStr, TypeAdapter
 
 from vmtune.api.schemas.applications import OutcomeView
@@ -282,15 +281,13 @@ class _Stored:
 _OF_A_RUN, _OF_A_MIGRATION = TypeAdapter(StoredPage[Sample]), TypeAdapter(_Stored)
 
 
-def samples_json(page: StoredPage[Sample], of: Migration | None = None) -> Response:
+def samples_json(page: StoredPage[Sample], of: Migration | None = None) -> bytes:
     """A page of samples as :class:`SamplePage` has it. Making models of them first takes ten times
     as long: for ten thousand most of a second, in which no other request is answered.
 
     :param of: whose they are; None for a run's, which have no such field.
     """
     if of is None:
-        shown = _OF_A_RUN.dump_json(page)
-    else:
-        stored = _Stored(page.items, page.next, of.samples_kept, of.samples_thinned_s)
-        shown = _OF_A_MIGRATION.dump_json(stored)
-    return Response(shown, media_type="application/json")
+        return _OF_A_RUN.dump_json(page)
+    stored = _Stored(page.items, page.next, of.samples_kept, of.samples_thinned_s)
+    return _OF_A_MIGRATION.dump_json(stored)

@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 
 from vmtune import __version__
+from vmtune.api.http.known_bodies import KnownBodies
 from vmtune.api.wiring.bench import BenchTools, make_bench, real_tools
 from vmtune.api.wiring.cluster import cluster_jobs, open_hosts, open_store, share
 from vmtune.api.wiring.limits import make_limits
@@ -90,6 +91,7 @@ class Container:
 
     :param tunables: vmtune's own and those of the loaded packs.
     :param cluster: None where one service manages every host.
+    :param known_samples: pages of samples as they were answered.
     :param stopping: set when the service begins to stop: streams end at once.
     """
 
@@ -126,6 +128,7 @@ class Container:
     idempotency: IdempotencyService
     webhooks: WebhookService
     cluster: Cluster | None = None
+    known_samples: KnownBodies = field(default_factory=KnownBodies)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 

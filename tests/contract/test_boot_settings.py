@@ -82,8 +82,12 @@ def affinities(pid: int) -> dict[str, set[frozenset[int]]]:
     """The CPUs of a QEMU's threads, by their names without numbers."""
     found: dict[str, set[frozenset[int]]] = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
-        name = (task / "comm").read_text().strip().rstrip("0123456789/")
-        found.setdefault(name, set()).add(frozenset(os.sched_getaffinity(int(task.name))))
+        try:
+            name = (task / "comm").read_text().strip().rstrip("0123456789/")
+            cpus = frozenset(os.sched_getaffinity(int(task.name)))
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # the thread has just ended
+        found.setdefault(name, set()).add(cpus)
     return found
 
 

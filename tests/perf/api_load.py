@@ -125,10 +125,12 @@ def measure(url: str, at: Path, number: int, seconds: float) -> tuple[Answers, f
         else:
             move = stack.enter_context(slices("system", "machine"))
             move("system", [pid, *of_command("postgres")])
-            move("machine", of_command(*vms, str(resting)))
+            move("machine", of_command(*(vm.name for vm in vms), str(resting)))
         used, begun = cpu_s(pid), time.monotonic()
         answers = send(plan)
         share = 100 * (cpu_s(pid) - used) / (time.monotonic() - begun)
+        if set(answers.statuses) != {"200"}:
+            print(it.service.said()[-8000:])
         states = [it.record(record)["state"] for record in records]
         assert states == ["active", "active"], f"a migration has ended: {states}"
         for record in records:

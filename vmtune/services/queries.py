@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID
@@ -15,7 +15,7 @@ from vmtune.model.host.contact import Contact, HostState
 from vmtune.model.host.facts import Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.inventory import Host, HostSort, VmSort
 from vmtune.model.migration.controller_record import ReaperRound
-from vmtune.model.migration.record import Migration, MigrationSort, MigrationState, Sample
+from vmtune.model.migration.record import Migration, MigrationSort, MigrationState
 from vmtune.model.plan.outcome import Application, ApplicationState
 from vmtune.model.plan.tuning_state import WORST_FIRST, Tuning, TuningState
 from vmtune.model.profile import Assignment, Profile, Revision
@@ -27,6 +27,7 @@ from vmtune.services.coalescing import Coalescer
 from vmtune.services.hosts.hosts import HostService, SeenVm, VmListing, as_last_seen
 from vmtune.storage import Page, Store, head_revision
 from vmtune.storage.paging import MOST, make_cursor, page, read_cursor
+from vmtune.storage.repositories.migrations import StoredSamples
 from vmtune.storage.repositories.searching import hex_of
 
 _T = TypeVar("_T")
@@ -398,22 +399,31 @@ class Queries:
         return await asyncio.to_thread(self._store.migrations.counts)
 
     async def samples(
-        self, migration: UUID, after: str | None, limit: int, later_than_ms: int = -1
-    ) -> tuple[Migration, Page[Sample]]:
-        """A migration and its samples, oldest first; *limit* is exceeded by samples of the last
-        one's millisecond.
+        self,
+        migration: UUID,
+        after: str | None,
+        limit: int,
+        later_than_ms: int = -1,
+        known: Hashable = None,
+    ) -> tuple[StoredSamples, str | None]:
+        """A migration and its samples, oldest first, and the cursor of the next page; *limit* is
+        exceeded by samples of the last one's millisecond.
 
         :param later_than_ms: where the list begins; *after* continues it.
+        :param known: the version of those that the caller has: if it still is theirs, they are not
+            read, and there is no cursor.
         :raise NotFound: no such migration.
         """
         after_ms = later_than_ms
         if after is not None:
             after_ms = int(read_cursor("samples", after, int)[0])
-        record, taken = await asyncio.to_thread(
-            self._store.migrations.with_samples, migration, after_ms, limit
+        found = await asyncio.to_thread(
+            self._store.migrations.with_samples, migration, after_ms, limit, known
         )
-        following = make_cursor("samples", taken[-1].at_ms) if len(taken) >= limit else None
-        return record, Page(taken, following)
+        following = None
+        if found.taken is not None and len(found.taken) >= limit:
+            following = make_cursor("samples", found.taken[-1].at_ms)
+        return found, following
 
     async def rounds(
         self, migration: UUID, after: str | None, limit: int, later_than_ms: int | None = None

@@ -174,7 +174,8 @@ async def list_run_samples(
     on: Services, run: UUID, limit: Rows = 1000, after: After = None
 ) -> Response:
     """Samples of its migration, oldest first."""
-    return samples_json(await on.runs.series(run, Series.SAMPLES, after, limit))
+    page = await on.runs.series(run, Series.SAMPLES, after, limit)
+    return Response(samples_json(page), media_type="application/json")
 
 
 @router.get("/runs/{run}/passes", responses=problems(404), dependencies=[READ])

@@ -80,8 +80,14 @@ def test_nor_does_it_where_they_are_in_two_chunks(store: Store, migration: UUID)
 def test_a_migration_comes_with_its_samples(store: Store, migration: UUID) -> None:
     taken = make_samples(3)
     store.migrations.add_samples(migration, taken)
-    record, found = store.migrations.with_samples(migration, taken[0].at_ms, 1)
-    assert (record, found) == (store.migrations.get(migration), (taken[1],))
+    found = store.migrations.with_samples(migration, taken[0].at_ms, 1)
+    assert (found.of, found.taken) == (store.migrations.get(migration), (taken[1],))
+    again = store.migrations.with_samples(migration, taken[0].at_ms, 1, found.version)
+    assert (again.of, again.version, again.taken) == (found.of, found.version, None)
+    store.migrations.add_samples(migration, [replace(taken[0], at_ms=taken[-1].at_ms)])
+    later = store.migrations.with_samples(migration, taken[0].at_ms, 2, found.version)
+    assert later.version != found.version
+    assert later.taken is not None
     with pytest.raises(NotFound):
         store.migrations.with_samples(uuid4())
 

@@ -3,8 +3,8 @@ revisions of the database's schema.)"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID, uuid4
@@ -42,6 +42,20 @@ from vmtune.storage.repositories.reach import within
 from vmtune.storage.repositories.searching import has_part
 from vmtune.storage.series.chunks import ROUNDS, SAMPLES
 from vmtune.storage.tables.core import JsonObject, MigrationRow, OperationRow
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSamples:
+    """A migration and its samples.
+
+    :param version: of all its samples: equal versions, equal samples. They are only added to, and
+        thinned or dropped once, of which the record tells.
+    :param taken: None where they are known.
+    """
+
+    of: Migration
+    version: Hashable
+    taken: tuple[Sample, ...] | None
 
 
 def _without_rounds(report: ReaperReport | None) -> JsonObject | None:
@@ -318,19 +332,28 @@ class MigrationRepository:
         :param limit: about how many: samples of the same millisecond are never separated.
         :raise NotFound: there is no such migration.
         """
-        return self.with_samples(id, after_ms, limit)[1]
+        with self._database.read() as session:
+            return tuple(SAMPLES.read(session, _number(session, id), after_ms, limit))
 
     def with_samples(
-        self, id: UUID, after_ms: int = -1, limit: int | None = None
-    ) -> tuple[Migration, tuple[Sample, ...]]:
+        self, id: UUID, after_ms: int = -1, limit: int | None = None, known: Hashable = None
+    ) -> StoredSamples:
         """The migration with its samples, as :meth:`get` and :meth:`samples` give them.
 
+        :param known: the version of those that are known; where it is still theirs, they are not
+            read again.
         :raise NotFound: there is no such migration.
         """
         with self._database.read() as session:
             row = _plain_row(session, id)
-            taken = SAMPLES.read(session, row.number, after_ms, limit)
-        return _MAP.record(row), tuple(taken)
+            version = (
+                *(row.samples_kept, row.samples_thinned_s),
+                *SAMPLES.extent(session, row.number),
+            )
+            taken = None
+            if version != known:
+                taken = tuple(SAMPLES.read(session, row.number, after_ms, limit))
+        return StoredSamples(_MAP.record(row), version, taken)
 
     def sample_count(self, id: UUID) -> int:
         """How many samples there are.

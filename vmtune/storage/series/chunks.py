@@ -115,10 +115,16 @@ class Chunks(Generic[_T]):
                     return found[:end]
         return found
 
+    def extent(self, session: Session, migration: int) -> tuple[int, int | None]:
+        """How many rows a migration has, and the last one's time."""
+        table = self.table
+        query = select(func.sum(table.rows), func.max(table.last_at_ms))
+        rows, last_at_ms = session.execute(query.where(table.migration == migration)).one()
+        return rows or 0, last_at_ms
+
     def count(self, session: Session, migration: int) -> int:
         """How many rows a migration has."""
-        query = select(func.sum(self.table.rows)).where(self.table.migration == migration)
-        return session.scalar(query) or 0
+        return self.extent(session, migration)[0]
 
     def _later(self, session: Session, migration: int, after_ms: int | None) -> Iterator[bytes]:
         """The chunks that have later rows, a few at a time: a page may end before they do. Most

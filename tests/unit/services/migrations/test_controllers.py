@@ -539,12 +539,14 @@ class TestAnotherService:
         await it.profiles.create("p", {}, steps=[last])
         record = await begin(it)
         await it.until(lambda: it.store.migrations.sample_count(record.id) > 0)
+        before = it.store.migrations.sample_count(record.id)
         async with self.reborn(it) as next_one:
-            stored = it.store.migrations.samples(record.id)
             await next_one.until(lambda: len(given) > 1)
             await finish(next_one, record)
+        stored = tuple(one.at_ms for one in it.store.migrations.samples(record.id))
         assert given[0] == ()
-        assert given[1] == tuple(one.at_ms for one in stored)
+        assert len(given[1]) >= before
+        assert given[1] == stored[: len(given[1])]
 
     async def test_a_step_that_was_under_way_is_looked_up(self, it: World) -> None:
         await it.profiles.create("p", {"postcopy": True}, steps=[step(do="postcopy")])
