@@ -87,8 +87,8 @@ class KeptAnswers:
             return
         key = (who.rights, scope["path"], scope["query_string"])
         now = asyncio.get_running_loop().time()
-        kept = self._answers.get(key)
         mark = await container.freshness.mark()
+        kept = self._answers.get(key)  # after the wait, in which others may have forgotten it
         if kept is not None:
             if kept.mark == mark and now - kept.begun_at < kept.max_age_s:
                 self._answers.move_to_end(key)

@@ -46,12 +46,15 @@ class EventBus:
         self._publishing: set[asyncio.Task[None]] = set()
         self._relaying = False
         self._stored = asyncio.Event()
+        self.published = 0
+        """How many events this service has stored since it began."""
 
     async def publish(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> Event:
         """Store an event, then deliver it: never before it is committed, and in the order of
         the ids."""
         async with self._in_order:
             event = await asyncio.to_thread(self._store.events.append, topic, str(subject), data)
+            self.published += 1
             if self._relaying:
                 self._stored.set()
             else:

@@ -34,6 +34,9 @@ _T = TypeVar("_T")
 _MAX_READS = 20
 """Of the VMs as last seen for one page, where many of them are gone."""
 _ALL_HOSTS = 200
+_LISTED_WITHIN_S = 0.2
+"""How old a host's list of VMs may be: many pages that are open at once ask each host and its QEMUs
+five times a second."""
 _LARGE_FLEET_VMS = 2000
 """With more, to ask every host for each page would take longer than anybody waits."""
 
@@ -242,7 +245,7 @@ class Queries:
 
     async def _listing(self, host: str | None, reach: Reach) -> VmListing:
         try:
-            listing = await self._hosts.list_vms(host, reach.hosts)
+            listing = await self._hosts.list_vms(host, reach.hosts, _LISTED_WITHIN_S)
         except HostUnreachable as error:
             assert host is not None, "of all hosts, those that are silent are problems"
             listing = VmListing(

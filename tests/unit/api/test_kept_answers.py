@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.support.api import PREFIX, Api, admin_token, running_api
 from tests.support.fakes import VM
 from vmtune.api.http.kept_answers import Answer, KeptAnswers
 from vmtune.api.main import create_app
+from vmtune.model.access.scopes import EVERYTHING, Identity, Kind, Rights, Scope
 from vmtune.model.host.inventory import Host
 from vmtune.services.queries import Queries
 from vmtune.storage import Store
@@ -174,3 +176,59 @@ async def test_what_is_kept_is_bounded(api: Api) -> None:
     assert answers._bytes == 700
     answers.keep("large", answer(2 << 20))
     assert "large" not in answers._answers
+
+
+async def test_an_answer_may_be_forgotten_while_the_mark_is_awaited() -> None:
+    marks: list[asyncio.Future[str]] = []
+    computing: list[asyncio.Future[None]] = []
+
+    async def mark() -> str:
+        marks.append(asyncio.get_running_loop().create_future())
+        return await marks[-1]
+
+    async def compute(scope: Any, receive: Any, send: Any) -> None:
+        computing.append(asyncio.get_running_loop().create_future())
+        await computing[-1]
+        scope["route"] = SimpleNamespace(kept_for_s=60.0)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    answers = KeptAnswers(compute)
+    identity = Identity(Kind.TOKEN, "t", rights=Rights(frozenset({Scope.READ}), EVERYTHING))
+    container = SimpleNamespace(freshness=SimpleNamespace(mark=mark))
+    sent: list[Any] = []
+
+    async def ask() -> None:
+        scope: Any = {
+            **{"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []},
+            "state": {"identity": identity},
+            "app": SimpleNamespace(state=SimpleNamespace(container=container)),
+        }
+
+        async def send(message: Any) -> None:
+            sent.append(message.get("status", 0))
+
+        await answers(scope, None, send)  # type: ignore[arg-type]  # nothing is received
+
+    async def until(known: list[Any], many: int) -> None:
+        while len(known) < many:  # noqa: ASYNC110 - turns of the loop, no time
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(ask())
+        await until(marks, 1)
+        marks[0].set_result("one")
+        await until(computing, 1)
+        computing[0].set_result(None)
+        await until(sent, 2)  # kept
+        group.create_task(ask())
+        await until(marks, 2)  # asks for the mark
+        group.create_task(ask())
+        await until(marks, 3)
+        marks[2].set_result("two")
+        await until(computing, 2)  # forgotten, and not kept again yet
+        marks[1].set_result("one")
+        await until(computing, 3)
+        for each in computing[1:]:
+            each.set_result(None)
+    assert sent == [200, 0] * 3

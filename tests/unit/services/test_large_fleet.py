@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.fleet import Fleet
 from tests.support.world import World, fleet_world
-from vmtune.errors import NotFound
+from vmtune.errors import HostUnreachable, NotFound
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import VmState
-from vmtune.model.host.inventory import VmSort
+from vmtune.model.host.inventory import EventTopic, VmSort
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services import queries as module
@@ -184,3 +184,29 @@ async def test_a_list_that_tells_nothing_new_waits_for_no_writer(
         sim.hosts["b"].vms[vm].name = "renamed"
         await it.hosts.list_vms()
         assert it.store.vms.get(vm).name == "renamed"
+
+
+async def test_a_list_may_be_given_again_until_something_happens(tmp_path: Path) -> None:
+    sim = fleet()
+    async with fleet_world(tmp_path, sim) as it:
+        vm = next(iter(sim.hosts["c"].vms))
+        await it.hosts.list_vms("c")
+        sim.calls.clear()
+        first = await it.hosts.list_vms("c", max_age_s=60)
+        it.store.vms.set_labels(vm, {"tier": "db"})
+        again = await it.hosts.list_vms("c", max_age_s=60)
+        assert sim.calls["list_vms"] == 0
+        labels = {seen.summary.uuid: dict(seen.labels) for seen in again.vms}
+        assert labels[vm] == {"tier": "db"}, "labels are as they are now"
+        assert [seen.summary for seen in again.vms] == [seen.summary for seen in first.vms]
+
+        await it.bus.publish(EventTopic.MIGRATION, vm, {})
+        await it.hosts.list_vms("c", max_age_s=60)
+        assert sim.calls["list_vms"] == 1
+        await it.hosts.list_vms("c")
+        assert sim.calls["list_vms"] == 2
+        sim.hosts["c"].reachable = False
+        with pytest.raises(HostUnreachable):
+            await it.hosts.list_vms("c")
+        with pytest.raises(HostUnreachable):
+            await it.hosts.list_vms("c", max_age_s=60)

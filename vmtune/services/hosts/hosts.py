@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -48,6 +49,18 @@ class VmListing:
     problems: tuple[Problem, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What a host has listed.
+
+    :param begun_at_s: when it was asked, and *published* how many events there were by then.
+    """
+
+    begun_at_s: float
+    published: int
+    vms: Mapping[UUID, VmSummary]
+
+
 class HostService(HostConnections):
     """Lists and finds the VMs of all hosts, and keeps the connections."""
 
@@ -62,29 +75,40 @@ class HostService(HostConnections):
         super().__init__(store, bus, factory, identity, keys_dir)
         self._last_host: dict[UUID, str] = {}
         self._lists = Coalescer[VmListing]()
+        self._listed: dict[str, _Listed] = {}
 
     async def list_vms(
-        self, host: str | None = None, among: Collection[str] | None = None
+        self,
+        host: str | None = None,
+        among: Collection[str] | None = None,
+        max_age_s: float = 0.0,
     ) -> VmListing:
         """List the VMs of one host, or of all at once. Equal requests are coalesced.
 
         :param among: of all, only those of these names; None for all.
+        :param max_age_s: how old a host's list may be, if no event has been published since.
 
         :raise HostUnreachable: the one host that was named does not answer. Of all hosts,
             those that do not answer are listed as problems.
         """
         only = None if among is None else frozenset(among)
-        return await self._lists.run((host, only), lambda: self._list(host, only))
+        return await self._lists.run(
+            (host, only, max_age_s), lambda: self._list(host, only, max_age_s)
+        )
 
-    async def _list(self, host: str | None, among: frozenset[str] | None) -> VmListing:
+    async def _list(
+        self, host: str | None, among: frozenset[str] | None, max_age_s: float
+    ) -> VmListing:
         problems: Sequence[Problem] = ()
         if host is not None:
-            listed: Mapping[str, Mapping[UUID, VmSummary]] = {host: await self._ask(host)}
+            listed: Mapping[str, Mapping[UUID, VmSummary]] = {
+                host: await self._ask(host, max_age_s)
+            }
         else:
             names = [known.name for known in await self.all()]
             if among is not None:
                 names = [name for name in names if name in among]
-            listed, problems = await self.ask_each(names)
+            listed, problems = await self.ask_each(names, max_age_s)
         labels = await asyncio.to_thread(self._remember, listed)
         seen = tuple(
             SeenVm(name, vm, labels.get(uuid, {}))
@@ -94,19 +118,20 @@ class HostService(HostConnections):
         return VmListing(seen, tuple(problems))
 
     async def ask_each(
-        self, names: Collection[str]
+        self, names: Collection[str], max_age_s: float = 0.0
     ) -> tuple[Mapping[str, Mapping[UUID, VmSummary]], Sequence[Problem]]:
-        """The VMs that these hosts list right now, and why some hosts do not answer."""
-        answers = await asyncio.gather(*map(self._ask, names), return_exceptions=True)
-        listed: dict[str, dict[UUID, VmSummary]] = {}
+        """The VMs that these hosts list, and why some hosts do not answer."""
+        asked = (self._ask(name, max_age_s) for name in names)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        listed: dict[str, Mapping[UUID, VmSummary]] = {}
         problems: list[Problem] = []
         for name, answer in zip(names, answers, strict=True):
-            if isinstance(answer, dict):
-                listed[name] = answer
-            elif isinstance(answer, VmtuneError):
+            if isinstance(answer, VmtuneError):
                 problems += [replace(p, field=f"hosts.{name}") for p in answer.problems]
-            else:
+            elif isinstance(answer, BaseException):
                 raise answer
+            else:
+                listed[name] = answer
         return listed, problems
 
     async def last_seen(self, hosts: Collection[str]) -> Sequence[SeenVm]:
@@ -114,9 +139,20 @@ class HostService(HostConnections):
         known = await asyncio.to_thread(self._store.vms.on_hosts, hosts)
         return [as_last_seen(vm) for vms in known.values() for vm in vms.values()]
 
-    async def _ask(self, name: str) -> dict[UUID, VmSummary]:
+    async def _ask(self, name: str, max_age_s: float) -> Mapping[UUID, VmSummary]:
+        known, now = self._listed.get(name), time.monotonic()
+        published = self._bus.published
+        if (
+            known is not None
+            and now - known.begun_at_s < max_age_s
+            and known.published == published
+        ):
+            return known.vms
+        self._listed.pop(name, None)
         async with self.noting(name):
-            return await self._vms_of(name)
+            vms = await self._vms_of(name)
+        self._listed[name] = _Listed(now, published, vms)
+        return vms
 
     async def _vms_of(self, name: str) -> dict[UUID, VmSummary]:
         driver = await self.driver(name)
