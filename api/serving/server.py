@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from vmtune.api.serving.connections import Connection, Connections, TlsAcceptor
 from vmtune.api.serving.logs import configure_logs
 from vmtune.api.serving.protocol import Protocol, speaking
 from vmtune.api.serving.sockets import listening, state_lock
+from vmtune.api.serving.systemd import notify, reloading, watchdog
 from vmtune.api.serving.tls import Tls
 from vmtune.api.serving.traces import start_traces
 from vmtune.api.wiring.deps import Container, open_container
@@ -75,7 +75,11 @@ async def _serve(settings: Settings) -> None:
             loop.add_signal_handler(signal.SIGHUP, server.reload)
             if container.cluster is not None:
                 container.cluster.on_lost(server.stop)
-            await server.serve(sockets)
+            watched = asyncio.create_task(watchdog())
+            try:
+                await server.serve(sockets)
+            finally:
+                watched.cancel()
             notify("STOPPING=1")
     if container.cluster is not None:
         container.cluster.check_kept()
@@ -157,18 +161,6 @@ class Server(uvicorn.Server):
 
     def reload(self) -> None:
         """Read the certificate again, as after its renewal."""
-        if self._tls is not None:
-            self._tls.reload()
-
-
-def notify(message: str) -> None:
-    """Notify systemd, if it started the service (sd_notify(3))."""
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if not address.startswith(("/", "@")):
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
-        try:
-            one.connect(address.replace("@", "\0", 1) if address[0] == "@" else address)
-            one.sendall(message.encode())
-        except OSError as error:
-            log.warning("cannot notify systemd", reason=str(error))
+        with reloading():
+            if self._tls is not None:
+                self._tls.reload()

@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from vmtune.api.serving.server import notify
+from vmtune.api.serving.systemd import notify, watchdog_s
 from vmtune.config.settings import Settings
 from vmtune.storage import upgrade
 
@@ -344,14 +345,58 @@ def test_it_can_be_stopped_while_it_starts(settings: Settings) -> None:
     assert list(settings.runtime_dir.iterdir()) == []
 
 
+def told(systemd: socket.socket, without: bytes = b"WATCHDOG=1") -> bytes:
+    """The next message that is not *without*."""
+    while True:
+        found = systemd.recv(100)
+        if found != without:
+            return found
+
+
 def test_systemd_is_told(settings: Settings, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(tmp_path / "notify"))
         systemd.settimeout(60)
         with service(settings, NOTIFY_SOCKET=str(tmp_path / "notify")) as it:
             assert systemd.recv(100) == b"READY=1"
+            before = time.monotonic_ns() // 1000
+            it.process.send_signal(signal.SIGHUP)
+            name, _, at = systemd.recv(100).partition(b"\nMONOTONIC_USEC=")
+            assert name == b"RELOADING=1"
+            assert before <= int(at) <= time.monotonic_ns() // 1000
+            assert systemd.recv(100) == b"READY=1"
             it.stop()
             assert systemd.recv(100) == b"STOPPING=1"
+
+
+def test_systemd_is_given_signs_of_life(settings: Settings, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(60)
+        watched = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "100000"}
+        with service(settings, **watched) as it:
+            assert told(systemd) == b"READY=1"
+            for _ in range(3):
+                assert systemd.recv(100) == b"WATCHDOG=1"
+            it.stop()
+            assert told(systemd) == b"STOPPING=1"
+
+
+@pytest.mark.parametrize(
+    ("environ", "seconds"),
+    [
+        ({}, None),
+        ({"WATCHDOG_USEC": "60000000"}, 60),
+        ({"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "7"}, 60),
+        ({"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "8"}, None),
+        ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "soon"}, None),
+    ],
+)
+def test_signs_of_life_are_for_whom_systemd_asks(
+    environ: dict[str, str], seconds: float | None
+) -> None:
+    assert watchdog_s(environ, pid=7) == seconds
 
 
 def test_nobody_is_told_where_systemd_did_not_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
