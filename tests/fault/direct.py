@@ -22,6 +22,9 @@ _MACHINE = (
     *("-nodefaults", "-display", "none"),
 )
 _ANSWERS_WITHIN_S = 5
+_DISK_BYTES = 16 << 20
+DISK = "/machine/peripheral/ide0-0-0"
+"""The guest's disk, by libvirt's name for it."""
 
 
 class DirectLive(Live):
@@ -56,6 +59,7 @@ class DirectLive(Live):
         name, uuid = f"vm-{secrets.token_hex(3)}", uuid4()
         serial = self._folder / f"{name}.serial"
         serial.touch()
+        disk = self._disk(name) if settings.get("disks") else ()
         guest = ("-kernel", str(self._program), "-append", workload.command_line())
         waits = {"a": (), "b": ("-incoming", "defer")}
         with ExitStack() as stack:
@@ -66,7 +70,7 @@ class DirectLive(Live):
                     *("-qmp", f"unix:{self._look(host, name)},server=on,wait=off"),
                 )
                 machine, within = (
-                    (*_MACHINE, *guest, *waits[host]),
+                    (*_MACHINE, *guest, *disk, *waits[host]),
                     ("ip", "netns", "exec", network),
                 )
                 self._qemus[host, name] = stack.enter_context(
@@ -77,6 +81,15 @@ class DirectLive(Live):
             wait_for(lambda: at_work(found), "the guest to write")
             yield found
 
+    def _disk(self, name: str) -> tuple[str, ...]:
+        """One as libvirt gives to a lab's VM that stops at I/O errors."""
+        path = self._folder / f"{name}.raw"
+        with path.open("wb") as file:
+            file.truncate(_DISK_BYTES)
+        node = {"driver": "file", "node-name": "disk", "filename": str(path)}
+        device = "ide-hd,id=ide0-0-0,bus=ide.0,drive=disk,share-rw=on,werror=stop,rerror=stop"
+        return ("-blockdev", json.dumps({**node, "cache": {"direct": True}}), "-device", device)
+
     def _look(self, host: str, name: str) -> Path:
         return self._folder / host / f"{name}.look"  # no driver takes it for one of its own
 
@@ -85,9 +98,10 @@ class DirectLive(Live):
         qemu = self._qemus[which, vm.name]
         return qemu.pid if qemu.process.poll() is None else None
 
-    def ask(self, which: str, vm: lab.LabVm, command: str, **arguments: object) -> bool:
-        """Have another client of a host's QEMU send a command; whether it was accepted."""
-        return "return" in _answer(self._look(which, vm.name), command, arguments)
+    def ask(self, which: str, vm: lab.LabVm, command: str, **arguments: object) -> Any:
+        """Have another client of a host's QEMU send a command: its answer, None where it refuses
+        or has ended."""
+        return _answer(self._look(which, vm.name), command, arguments).get("return")
 
     def states(self, vm: lab.LabVm) -> dict[str, str]:
         """On which hosts it is, and in which state, as QEMU says."""

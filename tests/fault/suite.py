@@ -14,6 +14,7 @@ from tests.fault.checks import Try, guest_passes, settings_of, wrong
 from tests.fault.faults import FAULTS
 from tests.fault.testbed import FaultTestbed
 from tests.support.live import wait_for
+from vmtune import lab
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document
 from vmtune.model.workload import Workload
@@ -37,6 +38,9 @@ WORKLOAD = Workload(region_bytes=64 << 20, idle_ms=60_000)
 """One pass over 64 MiB, then rest: at 24 MiB/s some three seconds, so that every phase is hit."""
 CHECKED = Workload(region_bytes=64 << 20, idle_ms=1000, check=1)
 """In post-copy: the guest looks each second whether all its memory is what it wrote."""
+WITH_DISK = Workload(region_bytes=64 << 20, idle_ms=5000, check=1)
+"""It rests for long enough to migrate meanwhile, and writes to its disk then."""
+DISK = lab.DiskSettings(ide=True, shareable=True, stops=True)
 _SETTLES_WITHIN_S = 120
 _ASKED_WITHIN_S = 30
 
@@ -99,7 +103,8 @@ def _try(testbed: FaultTestbed, name: str, number: int, seed: int) -> Tried:
     fault = FAULTS[name]
     chance = random.Random(f"{seed} {name} {number}")
     begun = time.monotonic()
-    with testbed.live.vm(workload=CHECKED if fault.postcopy else WORKLOAD) as vm:
+    workload = CHECKED if fault.postcopy else WITH_DISK if fault.disk else WORKLOAD
+    with testbed.live.vm(workload=workload, disks=(DISK,) if fault.disk else ()) as vm:
         before = settings_of(testbed, vm)
         tried = Try(number, vm, "", before, dead=fault.dead, stays=fault.stays)
         moment_s = chance.uniform(0, fault.within_s)
@@ -120,7 +125,7 @@ def _try(testbed: FaultTestbed, name: str, number: int, seed: int) -> Tried:
             tried.note += f"; {tried.record['state']} until it was mended"
             tried.record = _ended(testbed, tried)
         state = tried.record["state"]
-        if fault.postcopy:
+        if workload.check:
             tried.passes = max((one.number for one in guest_passes(vm)), default=0)
         broken = tuple(_twice_wrong(testbed, tried))
         if silent:

@@ -89,7 +89,7 @@ def _add_devices(domain: Element, vm: VmSettings, files: VmFiles) -> None:
     devices = SubElement(domain, "devices")
     _text(devices, "emulator", str(files.emulator))
     for i, (disk, path) in enumerate(zip(vm.disks, files.disks, strict=True)):
-        _add_disk(devices, disk, path, target=f"vd{chr(ord('a') + i)}")
+        _add_disk(devices, disk, path, target=f"{'hd' if disk.ide else 'vd'}{chr(ord('a') + i)}")
     SubElement(devices, "controller", type="usb", model="none")
     # Both hosts write to one file: the destination must not empty it.
     log = {"append": "on"}
@@ -127,10 +127,15 @@ def _add_disk(devices: Element, disk: DiskSettings, path: Path, *, target: str) 
         driver.set("queue_size", str(disk.queue_size))
     if disk.iothread is not None:
         driver.set("iothread", str(disk.iothread))
+    if disk.stops:
+        driver.set("error_policy", "stop")
+        driver.set("rerror_policy", "stop")
     SubElement(element, "source", file=str(path))
-    SubElement(element, "target", dev=target, bus="virtio")
+    SubElement(element, "target", dev=target, bus="ide" if disk.ide else "virtio")
     if disk.read_only:
         SubElement(element, "readonly")
+    if disk.shareable:
+        SubElement(element, "shareable")
 
 
 def _text(parent: Element, tag: str, text: str, **attributes: str) -> None:

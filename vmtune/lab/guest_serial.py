@@ -51,8 +51,8 @@ class GuestPass:
         the guest stood still counts only as far as its time stamp counter went on.
     :param passes: how many passes these are: more than 1 where they are too short to report each.
     :param longest_us: how long the longest took.
-    :param wrong: how many words the worker has found so far that were not what it had written;
-        None where the workload does not check.
+    :param wrong: how many words the worker has found so far that were not what it had written,
+        in memory or on an IDE disk; None where the workload does not check.
     """
 
     worker: int

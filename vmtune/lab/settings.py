@@ -199,15 +199,19 @@ class LabSettings:
 
 @dataclass(frozen=True, slots=True)
 class DiskSettings:
-    """A virtio-blk disk of the VM: a sparse file that both hosts see.
+    """A disk of the VM: a sparse file that both hosts see.
 
     libvirt 9 has no setting for that, and refuses to migrate a VM with such
-    a disk as unsafe unless the disk is read-only.
+    a disk as unsafe unless the disk is read-only or shareable.
 
     :param size_bytes: a multiple of 512, from 1 MiB.
     :param queues: virtqueues, 1 to 1024; None leaves it to QEMU.
     :param queue_size: entries of each, a power of two, 2 to 1024; None: QEMU's.
     :param iothread: number of the iothread, from 1; None: the main loop.
+    :param ide: the guest finds it at IDE, not at virtio-blk, and writes to the first of those
+        while it rests, where its workload checks its memory.
+    :param shareable: several VMs may write to it.
+    :param stops: an I/O error stops the VM, and the guest is not told.
     """
 
     size_bytes: int = 16 * MIB
@@ -215,6 +219,9 @@ class DiskSettings:
     queue_size: int | None = None
     iothread: int | None = None
     read_only: bool = False
+    ide: bool = False
+    shareable: bool = False
+    stops: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +293,10 @@ class VmSettings:
             "queue_size": (
                 size is None or (2 <= size <= 1024 and size & (size - 1) == 0),
                 "a power of two from 2 to 1024",
+            ),
+            "ide": (
+                not disk.ide or (disk.queues, size, disk.iothread) == (None,) * 3,
+                "without virtqueues and iothread, which only virtio-blk has",
             ),
             "iothread": (
                 disk.iothread is None or 1 <= disk.iothread <= self.iothreads,

@@ -115,5 +115,16 @@ def test_disks_and_iothreads() -> None:
     assert second.find("readonly") is not None
 
 
+def test_a_disk_of_ide_that_stops_the_vm_at_an_error() -> None:
+    vm = VmSettings(disks=(DiskSettings(ide=True, shareable=True, stops=True),))
+    files = VmFiles(FILES.emulator, FILES.kernel, FILES.serial, disks=(Path("/lab/0"),))
+    disk = build(vm, files=files).find("devices/disk")
+    assert disk is not None
+    assert attributes(disk, "target") == {"dev": "hda", "bus": "ide"}
+    driver = attributes(disk, "driver")
+    assert (driver["error_policy"], driver["rerror_policy"]) == ("stop", "stop")
+    assert disk.find("shareable") is not None
+
+
 def test_a_name_always_has_the_same_uuid() -> None:
     assert vm_uuid("x") == vm_uuid("x") != vm_uuid("y")

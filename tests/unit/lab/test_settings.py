@@ -88,6 +88,7 @@ def test_machines_by_the_environment(text: str, machines: bool) -> None:
         ({"disks": (DiskSettings(queues=0),)}, "disks[0].queues"),
         ({"disks": (DiskSettings(queue_size=100),)}, "disks[0].queue_size"),
         ({"disks": (DiskSettings(iothread=1),)}, "disks[0].iothread"),
+        ({"disks": (DiskSettings(ide=True, queues=1),)}, "disks[0].ide"),
         ({"disks": (DiskSettings(),) * 17}, "disks"),
     ],
 )

@@ -29,6 +29,9 @@
  *
  *   pass 0 3 end_us=135210 us=45012 wrong=0
  *
+ * A VM with an IDE disk then also writes to it, and reads it back, while it rests: words of that
+ * which are wrong count as well.
+ *
  * or, before stopping for good, one line that names what is wrong:
  *
  *   error region: does not fit into the largest free stretch of 132120576 bytes

@@ -14,6 +14,19 @@ static inline void port_write_word(uint16_t port, uint16_t value)
     __asm__ volatile("outw %0, %1" : : "a"(value), "Nd"(port));
 }
 
+static inline void port_write_long(uint16_t port, uint32_t value)
+{
+    __asm__ volatile("outl %0, %1" : : "a"(value), "Nd"(port));
+}
+
+static inline uint32_t port_read_long(uint16_t port)
+{
+    uint32_t value;
+
+    __asm__ volatile("inl %1, %0" : "=a"(value) : "Nd"(port));
+    return value;
+}
+
 /* Many bytes to one port: a single exit from the guest under KVM. */
 static inline void port_write_bytes(uint16_t port, const char *bytes, uint64_t count)
 {
@@ -26,6 +39,17 @@ static inline uint8_t port_read(uint16_t port)
 
     __asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(port));
     return value;
+}
+
+/* Likewise words, both ways. */
+static inline void port_write_words(uint16_t port, const uint16_t *words, uint64_t count)
+{
+    __asm__ volatile("rep outsw" : "+S"(words), "+c"(count) : "d"(port) : "memory");
+}
+
+static inline void port_read_words(uint16_t port, uint16_t *words, uint64_t count)
+{
+    __asm__ volatile("rep insw" : "+D"(words), "+c"(count) : "d"(port) : "memory");
 }
 
 static inline uint64_t read_tsc(void)

@@ -3,6 +3,7 @@
 #include "beat.h"
 #include "clock.h"
 #include "cpus.h"
+#include "disk.h"
 #include "draw.h"
 #include "halt.h"
 #include "line.h"
@@ -16,6 +17,8 @@
 #define MOST_WRITES 256
 /* Shorter waits are not worth a halt. */
 #define SHORTEST_HALT_US 100
+/* How long the disk rests between two turns. */
+#define DISK_REST_US 5000
 /* A worker that has fallen behind its rate by more does not make up for it. */
 #define BACKLOG_MS 50
 
@@ -24,6 +27,7 @@ struct worker {
     uint64_t from, to;                  /* its part of the region */
 
     int may_halt;                       /* it is in ring 0 */
+    int has_disk;                       /* and this worker writes to it */
     int watches_clock;                  /* while it writes */
     uint32_t writes, most_writes;       /* between two looks at the clock */
     uint64_t turn_ticks;
@@ -36,7 +40,7 @@ struct worker {
     uint64_t next_beat;
 
     uint64_t pass;                      /* from 1 */
-    uint64_t wrong;                     /* words, in all passes */
+    uint64_t wrong;                     /* words, in all passes, of memory and disk */
     uint64_t unreported;                /* passes; what follows is theirs */
     uint64_t worked, longest, ended;
     uint64_t report_ticks;
@@ -211,6 +215,7 @@ static void rest(struct worker *worker)
 {
     const uint64_t begin = read_tsc();
     const uint64_t ticks = (uint64_t)job.settings.idle_ms * job.ticks_per_ms;
+    const uint64_t disk_rest = (uint64_t)DISK_REST_US * job.ticks_per_ms / 1000;
     uint64_t now = begin;
 
     report(worker, now);
@@ -219,6 +224,11 @@ static void rest(struct worker *worker)
 
         if (worker->unreported && left > worker->report_ticks)
             left = worker->report_ticks;
+        if (worker->has_disk) {
+            worker->wrong += disk_turn();
+            if (left > disk_rest)
+                left = disk_rest;
+        }
         wait_some(worker, now, left);
         now = read_tsc();
         beat(worker, now);
@@ -310,6 +320,7 @@ void worker_run(uint32_t number)
         halt_set_up();
     set_up(&worker, number);
     worker.may_halt = !to_ring_3;
+    worker.has_disk = number == 0 && job.settings.check && disk_present();
     content_lay_out(&job.content, worker.from, worker.to);
     /* Passes of drawn pages leave some out: all of the region is in use from the beginning. */
     if (job.settings.skew_percent)
