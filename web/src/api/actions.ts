@@ -127,3 +127,21 @@ export const revokeToken = (token: string) =>
 
 export const signBrowserOut = (browser: string) =>
   body(client.DELETE("/api/v1/browsers/{browser}", { params: { path: { browser } } }));
+
+/** The answer has the secret, which nobody can be shown again. */
+export const createWebhook = (what: Schemas["WebhookCreate"]) =>
+  body(client.POST("/api/v1/webhooks", { body: what }));
+
+export const deleteWebhook = (webhook: string) =>
+  body(client.DELETE("/api/v1/webhooks/{webhook}", { params: { path: { webhook } } }));
+
+export const testWebhook = (webhook: string) =>
+  body(client.POST("/api/v1/webhooks/{webhook}/test", { params: { path: { webhook } } }));
+
+/** Under the same `webhook-id`, so that the receiver can tell. */
+export const replayDelivery = (webhook: string, number: number) =>
+  body(
+    client.POST("/api/v1/webhooks/{webhook}/deliveries/{number}/replay", {
+      params: { path: { webhook, number } },
+    }),
+  );

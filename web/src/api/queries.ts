@@ -245,3 +245,23 @@ export const arrivals = queryOptions({
   initialData: [],
   enabled: false,
 });
+
+/** All at once: there are few. */
+export const webhooks = queryOptions({
+  queryKey: ["webhook", "list"],
+  queryFn: () => body(client.GET("/api/v1/webhooks")),
+});
+
+const DELIVERIES_MS = 2_000;
+
+/** Newest first. No event tells of an attempt, so they are read again and again. */
+export const deliveries = (webhook: string) => ({
+  ...pages(["webhook", "deliveries", webhook], (query) =>
+    body(
+      client.GET("/api/v1/webhooks/{webhook}/deliveries", {
+        params: { path: { webhook }, query },
+      }),
+    ),
+  ),
+  refetchInterval: DELIVERIES_MS,
+});

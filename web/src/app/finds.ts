@@ -29,6 +29,7 @@ const FIXED: readonly Offer[] = [
   action("Add host", "/hosts?do=add"),
   action("Create profile", "/profiles/new"),
   action("Create token", "/settings?do=token"),
+  action("Create webhook", "/settings?do=webhook"),
   action("New campaign", "/bench/campaigns/new"),
   action("Show drifted VMs", "/vms?tuning=drifted"),
   action("Show migrations that exceeded their limit", "/migrations?downtime=exceeded"),

@@ -10,6 +10,7 @@ import { PageHead } from "../components/PageHead";
 import { Browsers } from "./settings/Browsers";
 import { Rights } from "./settings/Rights";
 import { Tokens } from "./settings/Tokens";
+import { Webhooks } from "./settings/Webhooks";
 
 export default function Settings() {
   const service = useQuery(health);
@@ -68,6 +69,11 @@ export default function Settings() {
           {isAdmin && everywhere && (
             <GridItem>
               <Browsers />
+            </GridItem>
+          )}
+          {isAdmin && everywhere && (
+            <GridItem>
+              <Webhooks />
             </GridItem>
           )}
         </Grid>
