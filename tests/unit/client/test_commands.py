@@ -225,6 +225,31 @@ def test_a_vm_filter_repeats_its_labels(service: StubService, vmtune: Vmtune) ->
     assert (query["host"], query["label"]) == (["rack1"], ["a=1", "b=2"])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "path", "query"),
+    [
+        (("vm", "list", "--search", "web"), "/vms", {"search": ["web"]}),
+        (("host", "list", "--search", "rack"), "/hosts", {"search": ["rack"]}),
+        (
+            ("migration", "list", "--host", "rack1", "--profile", "fast", "--exceeded"),
+            "/migrations",
+            {"host": ["rack1"], "profile": ["fast"], "downtime_exceeded": ["true"]},
+        ),
+        (("migration", "list", "--search", "web"), "/migrations", {"search": ["web"]}),
+    ],
+)
+def test_lists_are_searched_and_filtered_by_the_service(
+    service: StubService,
+    vmtune: Vmtune,
+    arguments: tuple[str, ...],
+    path: str,
+    query: dict[str, list[str]],
+) -> None:
+    vmtune(*arguments)
+    asked = service.only("GET", path).query
+    assert {name: value for name, value in asked.items() if name not in ("limit", "after")} == query
+
+
 def test_vms_are_listed_with_how_they_stand_and_as_of_when(
     service: StubService, vmtune: Vmtune
 ) -> None:

@@ -108,11 +108,12 @@ def change(
 
 
 @host.command("list")
+@click.option("--search", help="Only hosts with this part in their name or URI.")
 @listing
 @pass_session
-def list_(session: Session) -> None:
+def list_(session: Session, search: str | None) -> None:
     """List the hosts."""
-    rows = list(session.client.items("/hosts"))
+    rows = list(session.client.items("/hosts", {"search": search}))
     owned = any(row.get("owner") for row in rows)
     columns = (
         Column("NAME"),

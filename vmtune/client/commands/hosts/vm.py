@@ -33,15 +33,22 @@ vm.add_command(vm_drift, "drift")
 @click.option("--host", shell_complete=hosts, help="Only VMs of one host.")
 @click.option("--label", metavar="KEY=VALUE", multiple=True, help="Only VMs with this label.")
 @click.option("--tuning", type=click.Choice(list(_TUNING)), help="Only VMs in this tuning state.")
+@click.option("--search", help="Only VMs with this part in their name or first in their UUID.")
 @listing
 @pass_session
-def list_(session: Session, host: str | None, label: tuple[str, ...], tuning: str | None) -> None:
+def list_(
+    session: Session,
+    host: str | None,
+    label: tuple[str, ...],
+    tuning: str | None,
+    search: str | None,
+) -> None:
     """List the VMs of all hosts and their current state.
 
     The tuning state is as of the last check; `vmtune verify` checks a VM again, and `vmtune vm
     drift --now` checks all.
     """
-    query = {"host": host, "label": label, "tuning_state": tuning}
+    query = {"host": host, "label": label, "tuning_state": tuning, "search": search}
     pages = list(session.client.pages("/vms", query))
     rows = [row for page in pages for row in page["items"]]
     silent = pages[0]["problems"]  # each page asks all hosts again

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from vmtune.client.commands.migration.migrate import lines, started_by
-from vmtune.client.complete import assignments, migrations, vms
+from vmtune.client.complete import assignments, hosts, migrations, profiles, vms
 from vmtune.client.connection.http import Document
 from vmtune.client.resolve import MIGRATION
 from vmtune.client.resolve import resolve as resolve_id
@@ -35,12 +35,31 @@ def _path(session: Session, id: str) -> str:
 
 @migration.command("list")
 @click.option("--vm", shell_complete=vms, help="Only migrations of one VM.")
+@click.option("--host", shell_complete=hosts, help="Only from or to this host.")
+@click.option("--profile", shell_complete=profiles, help="Only with this profile.")
 @click.option("--state", help="Only in this state, such as active or failed.")
+@click.option("--exceeded", is_flag=True, help="Only those whose downtime exceeded its limit.")
+@click.option("--search", help="Only with this part in the name of the VM, profile or a host.")
 @listing
 @pass_session
-def list_(session: Session, vm: str | None, state: str | None) -> None:
+def list_(
+    session: Session,
+    vm: str | None,
+    host: str | None,
+    profile: str | None,
+    state: str | None,
+    exceeded: bool,
+    search: str | None,
+) -> None:
     """List the migrations, newest first. `!` marks a downtime that was longer than its limit."""
-    query = {"vm": resolve(session.client, vm) if vm else None, "state": state}
+    query = {
+        "vm": resolve(session.client, vm) if vm else None,
+        "host": host,
+        "profile": profile,
+        "state": state,
+        "downtime_exceeded": "true" if exceeded else None,
+        "search": search,
+    }
     rows = list(session.client.items("/migrations", query))
     columns = (
         Column("MIGRATION", id=True, field="id"),
