@@ -99,6 +99,27 @@ def test_completed_is_only_what_runs_or_stands_whole_on_the_destination(
             HostView(VmState.SHUT_OFF),
             Guest.ROLLED_BACK,
         ),
+        # as QEMU 11 says it: the devices are on their way; it has failed, and cleans up
+        (
+            HostView(VmState.PAUSED, status=QemuStatus.POSTCOPY_DEVICE),
+            HostView(VmState.INCOMING, status=QemuStatus.POSTCOPY_DEVICE),
+            Guest.SPLIT,
+        ),
+        (
+            HostView(VmState.PAUSED, status=QemuStatus.POSTCOPY_DEVICE, reason=Postcopy.ACTIVE),
+            HostView(VmState.SHUT_OFF),
+            Guest.OPEN,
+        ),
+        (
+            HostView(VmState.RUNNING, status=QemuStatus.FAILING),
+            HostView(VmState.INCOMING, status=QemuStatus.FAILING),
+            Guest.OPEN,
+        ),
+        (
+            HostView(VmState.RUNNING, status=QemuStatus.FAILING, switched=True),
+            HostView(),
+            Guest.OPEN,
+        ),
         (  # the same without libvirt
             HostView(VmState.RUNNING, status=QemuStatus.FAILED, switched=True),
             HostView(),

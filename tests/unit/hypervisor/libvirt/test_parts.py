@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import gc
 import json
 import os
 import socket
@@ -283,6 +284,33 @@ class TestLink:
         link = Link("x", host.open)
         assert await asyncio.gather(*(link.ask(Connection.hostname) for _ in range(5))) == ["a"] * 5
         assert len(host.opened) == 1
+        await link.close()
+
+    async def test_an_attempt_that_fails_when_nobody_waits_is_no_complaint(self) -> None:
+        """Asyncio called it "Task exception was never retrieved"."""
+        complaints: list[dict[str, Any]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        tried, let_go = asyncio.Event(), threading.Event()
+
+        def refuse(uri: str) -> Connection:
+            loop.call_soon_threadsafe(tried.set)
+            let_go.wait(30)
+            raise HostUnreachable(f"no connection to {uri}")
+
+        link = Link("x", refuse)
+        caller = asyncio.create_task(link.ask(Connection.hostname))
+        await tried.wait()
+        opening = next(task for task in asyncio.all_tasks() if task.get_name() == "open x")
+        caller.cancel()
+        await asyncio.wait([caller])
+        let_go.set()
+        await asyncio.wait([opening])
+        del caller, opening
+        with pytest.raises(HostUnreachable):
+            await link.ask(Connection.hostname)  # another attempt takes its place
+        gc.collect()
+        assert complaints == []
         await link.close()
 
     async def test_after_close_nothing_is_opened(self) -> None:

@@ -245,6 +245,17 @@ async def test_postcopy_cannot_be_aborted() -> None:
     await source.close()
 
 
+async def test_the_devices_of_a_guest_on_its_way_are_post_copy_already() -> None:
+    """Since QEMU 10.2 it says so by a status of its own."""
+    source, destination = fake_pair(paced=True)
+    await source.start_migration(order({"postcopy": True}), destination)
+    only(source).outgoing.status = QemuStatus.POSTCOPY_DEVICE
+    with pytest.raises(TooLate, match="runs on the destination"):
+        await source.abort_migration(VM)
+    assert "migrate_cancel" not in [command for command, _ in only(source).commands]
+    await source.close()
+
+
 async def test_an_abort_that_qemu_does_not_take_says_what_it_waits_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -267,6 +267,28 @@ async def test_abort_in_postcopy_is_too_late(it: World) -> None:
     assert done.state is MigrationState.COMPLETED
 
 
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (QemuStatus.POSTCOPY_DEVICE, "runs on the destination"),
+        (QemuStatus.FAILING, "cleaning up"),
+    ],
+)
+async def test_abort_is_too_late_in_what_qemu_11_says_as_well(
+    it: World, status: QemuStatus, why: str
+) -> None:
+    record = await begin(it)
+    before = it.source.outgoing.status
+    it.source.outgoing.status = status
+    with pytest.raises(TooLate, match=why):
+        await it.migrations.abort(record.id)
+    assert it.store.migrations.get(record.id).abort is AbortState.TOO_LATE
+    assert "migrate_cancel" not in [command for command, _ in it.source.commands]
+    it.source.outgoing.status = before
+    it.source.parameters["max-bandwidth"] = 0
+    await it.ended(record)
+
+
 async def test_a_source_that_dies_is_no_success(it: World) -> None:
     record = await begin(it)
     it.source.die()
