@@ -50,7 +50,7 @@ def drift(it: Live, vm: lab.LabVm) -> None:
 
 
 def test_why_a_vm_is_not_tuned_takes_two_clicks(it: Live, page: Page, watch: Watch) -> None:
-    watch.refusals |= {"404"}  # the page stays open when the VM is gone
+    watch.refusals |= {"404", "409"}  # the page stays open when the VM is shut off, and gone
     with it.vm() as vm:
         page.goto("/")
         settled(page)
@@ -83,7 +83,7 @@ def test_to_reapply_to_all_that_drift_takes_three_clicks(it: Live, page: Page) -
 
 
 def test_a_drifted_vm_is_mended_on_its_page(it: Live, page: Page, watch: Watch) -> None:
-    watch.refusals |= {"404"}  # the page stays open when the VM is gone
+    watch.refusals |= {"404", "409"}  # the page stays open when the VM is shut off, and gone
     it.profile("kept", downtime_limit_ms=420)
     with it.vm() as vm:
         it.client.post(f"/vms/{vm.uuid}/applications", {"profile": "kept"})
@@ -104,7 +104,7 @@ def test_a_drifted_vm_is_mended_on_its_page(it: Live, page: Page, watch: Watch) 
 def test_a_profile_from_a_template_is_applied_in_five_clicks(
     it: Live, page: Page, watch: Watch
 ) -> None:
-    watch.refusals |= {"404"}  # the page stays open when the VM is gone
+    watch.refusals |= {"404", "409"}  # the page stays open when the VM is shut off, and gone
     with it.vm() as vm:
         page.goto("/")
         settled(page)
