@@ -1,16 +1,25 @@
-"""The service's log: to stderr, as text or as JSON lines, each with its request's id."""
+"""The service's log: to stderr, as text or as JSON lines, or to systemd's journal with fields; each
+message with its request's id."""
 
 from __future__ import annotations
 
 import logging
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import structlog
 
 from vmtune import tracing
+from vmtune.api.serving.journal import (
+    SOCKET,
+    FieldsRenderer,
+    JournalHandler,
+    is_stderr_the_journal,
+)
 
 # Their own words about each request or command are for debugging them, not vmtune.
 _QUIET = ("uvicorn", "alembic", "asyncio", "qemu", "dbos", "sqlalchemy")
@@ -83,11 +92,13 @@ def _in_one_line(
     return {**event, "exc_info": None, "reason": f"{type(error).__name__}: {error}"}
 
 
-def configure_logs(form: str, level: str) -> None:
-    """Send structlog's and the standard library's messages to stderr.
+def configure_logs(form: str, level: str, journal: Path = SOCKET) -> None:
+    """Send structlog's and the standard library's messages to stderr or to the journal.
 
-    :param form: ``console`` or ``json``.
+    :param form: ``console`` or ``json``; ``auto`` for fields of the journal where systemd reads
+        stderr, and else ``console``.
     :param level: the least that is shown.
+    :param journal: the journal's socket.
     """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -98,7 +109,11 @@ def configure_logs(form: str, level: str) -> None:
     ]
     foreign = [*shared, _in_one_line]
     renderer: list[structlog.typing.Processor]
-    if form == "json":
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if form == "auto" and is_stderr_the_journal(os.environ):
+        handler = JournalHandler(journal)
+        renderer = [FieldsRenderer()]
+    elif form == "json":
         renderer = [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
     else:
         plain = structlog.dev.plain_traceback
@@ -107,7 +122,6 @@ def configure_logs(form: str, level: str) -> None:
                 colors=sys.stderr.isatty(), exception_formatter=plain, pad_event_to=0
             )
         ]
-    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=foreign,

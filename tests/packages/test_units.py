@@ -43,6 +43,15 @@ def test_installed_it_runs_at_once(system: Booted) -> None:
     assert system.run("systemctl is-system-running") == "running\n"
 
 
+def test_the_journal_finds_messages_by_their_fields(system: Booted) -> None:
+    said = system.run("journalctl -u vmtune VMTUNE_EVENT=ready -o json --no-pager | tail -n 1")
+    found = json.loads(said)
+    assert (found["_TRANSPORT"], found["PRIORITY"]) == ("journal", "6")
+    assert found["SYSLOG_IDENTIFIER"] == "vmtune"
+    assert found["VMTUNE_SOCKET"] == "/run/vmtune/vmtune.sock"
+    assert found["MESSAGE"] == "ready socket=/run/vmtune/vmtune.sock"
+
+
 def test_it_has_no_privileges(system: Booted) -> None:
     pid = system.shown("vmtune", "MainPID")["MainPID"]
     status = dict(

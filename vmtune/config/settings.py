@@ -26,7 +26,7 @@ _NOT_OURS = tuple(
 _NOT_OUR_PREFIXES = ("VMTUNE_LAB_", "VMTUNE_DEMO_", "VMTUNE_TEST_")
 
 _LOOPBACK = ("127.0.0.1", "::1")
-LOG_FORMATS = ("console", "json")
+LOG_FORMATS = ("auto", "console", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _PROXY = re.compile(r"[0-9a-fA-F.:]{2,45}(/[0-9]{1,3})?")
@@ -112,7 +112,8 @@ class Settings(ClusterSettings):
         (vm.max_map_count, net.core.optmem_max); they are restored.
     :param destination_command_line: allow ``-global`` arguments in the destination's XML,
         which mark the guest as tainted.
-    :param log_format: console for people, json for log collectors.
+    :param log_format: console for people, json for log collectors; auto for fields of systemd's
+        journal where that reads stderr, and else console.
     :param log_level: the lowest level that is logged: debug, info, warning or error.
     """
 
