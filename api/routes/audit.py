@@ -19,7 +19,7 @@ from vmtune.api.routes.common import After, Limit, Moment, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.access import EntryPage, EntryView, IntegrityView
 from vmtune.api.wiring.deps import Container
-from vmtune.model.access.audit import Outcome
+from vmtune.model.access.audit import AuditSort, Outcome
 from vmtune.services.access.audit import check_log
 from vmtune.storage.repositories.audit_log import AuditFilter
 
@@ -59,10 +59,14 @@ _COLUMNS = (
 
 @router.get("", responses=problems(), dependencies=[ADMIN])
 async def list_audit(
-    on: Services, wanted: Wanted, limit: Limit = 50, after: After = None
+    on: Services,
+    wanted: Wanted,
+    sort: AuditSort = AuditSort.NEWEST,
+    limit: Limit = 50,
+    after: After = None,
 ) -> EntryPage:
-    """Entries, newest first."""
-    page = await on.access.audit.list(wanted, after, limit)
+    """Entries, newest first unless `sort` says otherwise."""
+    page = await on.access.audit.list(wanted, after, limit, sort)
     vms = await on.overview.vms_of(page.items)
     items = [EntryView.of(entry, vms.get(entry.number)) for entry in page.items]
     return EntryPage(items=items, next=page.next)

@@ -11,6 +11,11 @@ from vmtune.forecast.needs import Needs, needs
 
 _FLAT = 0.3
 """A curve that begins by less than this power of the time is not taken for proportional."""
+_STAYS_SYNCS = 5
+"""What the guest dirtied in so many passes is compared..."""
+_STAYS_SHARE = 0.97
+"""...and stays where the last is at least this share of the first: at a steady rate that the path
+can carry, each pass would be shorter than the one before."""
 SURE_AFTER_SYNCS = 2
 """That it will not end is told when so many synchronisations in a row say so."""
 
@@ -87,9 +92,13 @@ def judge(before: Judged, seen: Followed, conditions: Conditions) -> Judged:
     if stands is None:
         return replace(before, outlook=Outlook(None, pass_left_ms=rest_ms))
     course = follow(*stands, now)
-    if course.ends and seen.syncs > 1 and not _ends_bent(*stands, now):
+    flat = (replace(stands[0], bend=0.0), stands[1])
+    throttles = now.auto_converge is not None  # then what stayed so far will not
+    if course.ends and not throttles and _stays(seen) and not follow(*flat, now).ends:
+        stands = flat  # it has dirtied all that it works on again before each pass is over
+    elif course.ends and seen.syncs > 1 and not _ends_bent(*stands, now):
         return Judged(0, seen.syncs, Outlook(None, pass_left_ms=rest_ms))
-    if course.ends:
+    elif course.ends:
         return Judged(0, seen.syncs, _ends(course, seen.syncs, rest_ms))
     again = seen.syncs > before.at
     endless = before.endless + again
@@ -99,6 +108,12 @@ def judge(before: Judged, seen: Followed, conditions: Conditions) -> Judged:
     if again or helps is None:
         helps = needs(*stands, now)
     return Judged(endless, seen.syncs, Outlook(False, needs=helps, pass_left_ms=rest_ms))
+
+
+def _stays(seen: Followed) -> bool:
+    """Whether as much is left at each of the last synchronisations as at the one before."""
+    dirtied = [point.dirty_bytes for point in seen.points[-_STAYS_SYNCS:]]
+    return len(dirtied) == _STAYS_SYNCS and min(dirtied[-2:]) >= _STAYS_SHARE * max(dirtied[:2])
 
 
 def _ends_bent(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> bool:

@@ -521,6 +521,7 @@ class Operations:
     async def list_audit(
         self,
         *,
+        sort: m.AuditSort | None = None,
         limit: int | None = None,
         after: str | None = None,
         actor: str | None = None,
@@ -530,12 +531,13 @@ class Operations:
         since: str | None = None,
         until: str | None = None,
     ) -> m.EntryPage:
-        """Entries, newest first."""
+        """Entries, newest first unless `sort` says otherwise."""
         found: m.EntryPage = await self._ask(
             Request(
                 "GET",
                 "/audit",
                 query={
+                    "sort": sort,
                     "limit": limit,
                     "after": after,
                     "actor": actor,

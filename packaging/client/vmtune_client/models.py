@@ -15,6 +15,8 @@ ApplicationState = Literal["intended", "applied", "failed", "reverting", "revert
 
 AuditFormat = Literal["jsonl", "csv"]
 
+AuditSort = Literal["-at", "at"]
+
 BootEnd = Literal["user space", "given up", "died"]
 
 BootMarkName = Literal["guest", "firmware", "loading", "kernel", "user space"]

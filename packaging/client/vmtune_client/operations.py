@@ -511,6 +511,7 @@ class Operations:
     def list_audit(
         self,
         *,
+        sort: m.AuditSort | None = None,
         limit: int | None = None,
         after: str | None = None,
         actor: str | None = None,
@@ -520,12 +521,13 @@ class Operations:
         since: str | None = None,
         until: str | None = None,
     ) -> m.EntryPage:
-        """Entries, newest first."""
+        """Entries, newest first unless `sort` says otherwise."""
         found: m.EntryPage = self._ask(
             Request(
                 "GET",
                 "/audit",
                 query={
+                    "sort": sort,
                     "limit": limit,
                     "after": after,
                     "actor": actor,

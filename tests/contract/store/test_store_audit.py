@@ -14,8 +14,8 @@ from sqlalchemy.exc import DBAPIError
 
 from tests.contract.store.conftest import Clock
 from tests.support.fakes import VM
-from vmtune.errors import DuplicateName
-from vmtune.model.access.audit import FIRST, Act, Change, Entry, Outcome, check
+from vmtune.errors import DuplicateName, InvalidInput
+from vmtune.model.access.audit import FIRST, Act, AuditSort, Change, Entry, Outcome, check
 from vmtune.model.access.scopes import Identity, Kind
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.model.migration.record import MigrationState
@@ -257,3 +257,18 @@ def test_every_field_is_covered_by_the_hash(store: Store) -> None:
         assert altered.hash_after(FIRST) != entry.hash, name
     assert check([entry]).newest == entry.hash
     assert check([]).entries == 0
+
+
+def test_it_is_listed_from_either_end_and_a_cursor_is_of_its_order(store: Store) -> None:
+    for name in ("one", "two", "three"):
+        store.profiles.create(name, "", {}, "")
+    everything = AuditFilter()
+    newest = store.audit.list(everything, limit=2)
+    assert [entry.number for entry in newest.items] == [3, 2]
+    oldest = store.audit.list(everything, limit=2, sort=AuditSort.OLDEST)
+    assert [entry.number for entry in oldest.items] == [1, 2]
+    rest = store.audit.list(everything, oldest.next, 2, AuditSort.OLDEST)
+    assert [entry.number for entry in rest.items] == [3]
+    assert rest.next is None
+    with pytest.raises(InvalidInput):
+        store.audit.list(everything, oldest.next, 2)

@@ -57,6 +57,9 @@ def test_names_are_what_other_commands_take() -> None:
     rows = [{"name": "web", "uuid": ONE}, {"name": "web", "uuid": TWO}, {"name": "db", "uuid": "x"}]
     assert list(to_names({"items": rows})) == [ONE, TWO, "db"]
     assert list(to_names({"id": ONE, "vm": TWO})) == [ONE]
+    # A VM that migrates is listed on both hosts.
+    twice = [{"name": "db", "uuid": ONE, "host": host} for host in "ab"]
+    assert list(to_names({"items": twice})) == ["db"]
 
 
 def test_ids_are_as_short_as_they_are_distinct() -> None:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.support.samples import make_samples
 from vmtune.forecast.bar import time_share
 from vmtune.forecast.course import Conditions
-from vmtune.forecast.following import Followed, observe
+from vmtune.forecast.following import Followed, Pace, observe
 from vmtune.forecast.outlook import Judged, Outlook, judge
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.record import QemuStatus, Sample
 
 PAGE = 4096
@@ -103,6 +104,50 @@ def test_that_it_will_not_end_is_told_after_the_second_synchronisation() -> None
     assert needs.throughput_bytes_per_s is not None
     assert 130 * MB < needs.throughput_bytes_per_s < 200 * MB
     assert needs.throttle_percent is not None
+
+
+def at_a_synchronisation(dirtied_mb: list[float], send_mb_per_s: float) -> Followed:
+    """Passes of 10 s, each with what the guest dirtied during it."""
+    left = round(dirtied_mb[-1] * MB)
+    sent = 1000 * MB
+    last = replace(
+        make_samples(1)[0],
+        at_ms=100_000,
+        status=QemuStatus.ACTIVE,
+        iteration=len(dirtied_mb) + 1,
+        transferred_bytes=sent,
+        remaining_bytes=left,
+        normal_pages=sent // PAGE,
+        zero_pages=0,
+        page_size_bytes=PAGE,
+        throttle_percent=0,
+    )
+    before = round(sent - 3 * send_mb_per_s * MB)
+    return Followed(
+        points=tuple(DirtyPoint(10_000, each * MB) for each in dirtied_mb),
+        synced=Pace(100_000, sent, sent, sent),
+        paces=(Pace(97_000, before, before, before),),
+        last=last,
+        syncs=len(dirtied_mb),
+    )
+
+
+@pytest.mark.parametrize(
+    ("dirtied_mb", "ends"),
+    [([48] * 6, False), ([50, 49, 47, 46, 44, 43], True), ([48, 48, 48], True)],
+)
+def test_as_much_left_at_each_synchronisation_will_not_end(
+    dirtied_mb: list[float], ends: bool
+) -> None:
+    # At 5.2 MB/s the path carries what a steady guest would dirty: 4.8 MB/s.
+    seen = at_a_synchronisation(dirtied_mb, 5.2)
+    judged = judge(Judged(), seen, UNMEASURED)
+    again = judge(judged, replace(seen, syncs=seen.syncs + 1), UNMEASURED)
+    assert (again.outlook.ends is False) is not ends
+    if not ends:
+        assert again.outlook.needs is not None
+        assert again.outlook.needs.downtime_limit_ms is not None
+        assert 9_000 < again.outlook.needs.downtime_limit_ms < 16_000
 
 
 def test_in_post_copy_what_remains_is_what_is_left() -> None:

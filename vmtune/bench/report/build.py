@@ -402,6 +402,6 @@ def _notes(plan: Plan, cells: Sequence[ReportCell]) -> Iterable[str]:
     others = "metrics other than the primary one" if plan.declared else "metrics"
     if len([c for cell in cells for c in cell.comparisons if c.adjusted_p is not None]) > 1:
         yield (
-            f"{others} are better or worse only if the p-value of that, adjusted for how many "
-            "they are, bears it out too"
+            f"{others} are called better or worse only if their p-value, adjusted for their "
+            "number, supports it"
         )

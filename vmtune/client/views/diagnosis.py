@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from vmtune.client.connection.http import Document
-from vmtune.client.views.output import paint
+from vmtune.client.views.output import paint, prose
 
 _COLORS = {"blocker": "red", "warning": "yellow", "info": "cyan"}
 _INFO = "info"
@@ -92,9 +92,9 @@ def finding_lines(findings: Iterable[Document]) -> Iterator[str]:
         severity = finding["severity"]
         yield ""
         yield f"{paint(severity, _COLORS[severity])}  {finding['code']}"
-        yield f"  {finding['message']}"
-        yield f"  evidence: {_evidence(finding['evidence'])}"
-        yield f"  remedy: {finding['remedy']}"
+        yield from prose(finding["message"], "  ")
+        yield from prose(f"evidence: {_evidence(finding['evidence'])}", "  ")
+        yield from prose(f"remedy: {finding['remedy']}", "  ")
 
 
 def _evidence(evidence: Document) -> str:

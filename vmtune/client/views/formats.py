@@ -95,12 +95,14 @@ def _flat(row: Document, above: str = "") -> Iterator[tuple[str, object]]:
 
 def to_names(document: Document) -> Iterator[str]:
     """The name of each item, or else its id: what other commands take. An item whose name
-    others have too by its id."""
+    others have too by its id; what is listed twice, as a migrating VM is, once."""
     rows = items_of(document)
-    names = [_identifier(row, _IDENTIFIERS) for row in rows]
-    count = Counter(names)
-    for row, name in zip(rows, names, strict=True):
-        shown = name if count[name] == 1 else _identifier(row, _UNIQUE) or name
+    named = dict.fromkeys(
+        (_identifier(row, _IDENTIFIERS), _identifier(row, _UNIQUE)) for row in rows
+    )
+    count = Counter(name for name, _ in named)
+    for name, unique in named:
+        shown = name if count[name] == 1 else unique or name
         if shown:
             yield shown
 

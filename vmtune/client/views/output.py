@@ -201,6 +201,22 @@ def _bold(title: str) -> str:
     return click.style(title, bold=True) if title and _styled() else title
 
 
+def prose(text: str, indent: str = "") -> Iterator[str]:
+    """*text* in lines that a terminal does not break within a word; one line when piped."""
+    if not sys.stdout.isatty():
+        yield indent + text
+        return
+    width = max(_NARROWEST, shutil.get_terminal_size().columns)
+    yield from textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def fields(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
     """``name: value`` lines, the values aligned; those without a value are left out."""
     shown = [(name, value) for name, value in pairs if value]

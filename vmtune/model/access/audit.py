@@ -38,6 +38,13 @@ class Outcome(StrEnum):
     """It was begun and did not succeed; an entry before this one may say what changed."""
 
 
+class AuditSort(StrEnum):
+    """The order of a list of entries: ``-`` for the newest first."""
+
+    NEWEST = "-at"
+    OLDEST = "at"
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A thing before and after.

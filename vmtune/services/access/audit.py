@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import structlog
 
 from vmtune.errors import VmtuneError
-from vmtune.model.access.audit import Act, Entry, Integrity, Outcome
+from vmtune.model.access.audit import Act, AuditSort, Entry, Integrity, Outcome
 from vmtune.model.access.scopes import NOBODY
 from vmtune.services.access.throttle import key_of
 from vmtune.storage import Page, Store
@@ -90,9 +90,11 @@ class AuditService:
                     self._store.audit.add, act, Outcome.REFUSED, subject, None, ()
                 )
 
-    async def list(self, wanted: AuditFilter, after: str | None, limit: int) -> Page[Entry]:
-        """Entries, newest first."""
-        return await asyncio.to_thread(self._store.audit.list, wanted, after, limit)
+    async def list(
+        self, wanted: AuditFilter, after: str | None, limit: int, sort: AuditSort
+    ) -> Page[Entry]:
+        """Entries in the order *sort*."""
+        return await asyncio.to_thread(self._store.audit.list, wanted, after, limit, sort)
 
     async def all(self, wanted: AuditFilter) -> AsyncIterator[Sequence[Entry]]:
         """All entries, oldest first, some at a time."""

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from vmtune.model.access.audit import (
     NO_CUT,
     Act,
+    AuditSort,
     Cut,
     Entry,
     Integrity,
@@ -58,16 +59,28 @@ class AuditRepository:
             now = self._database.now()
             return auditing.append(session, act, now, outcome, subject, status, tuple(codes))
 
-    def list(self, wanted: AuditFilter, after: str | None = None, limit: int = 100) -> Page[Entry]:
-        """Entries, newest first."""
-        query = _filtered(wanted).order_by(AuditRow.number.desc()).limit(check_limit(limit) + 1)
+    def list(
+        self,
+        wanted: AuditFilter,
+        after: str | None = None,
+        limit: int = 100,
+        sort: AuditSort = AuditSort.NEWEST,
+    ) -> Page[Entry]:
+        """Entries, newest first unless *sort* says otherwise.
+
+        :raise InvalidInput: *after* is not a cursor of this order, or *limit* is out of range.
+        """
+        number = AuditRow.number
+        newest = sort is AuditSort.NEWEST
+        listing = "audit" if newest else f"audit {sort}"
+        query = _filtered(wanted).order_by(number.desc() if newest else number)
         if after is not None:
-            (number,) = read_cursor("audit", after, int)
-            query = query.where(AuditRow.number < number)
+            (last,) = read_cursor(listing, after, int)
+            query = query.where(number < last if newest else number > last)
         with self._database.read() as session:
-            rows = session.scalars(query).all()
+            rows = session.scalars(query.limit(check_limit(limit) + 1)).all()
             return page(
-                rows, limit, auditing.ENTRIES.record, lambda row: make_cursor("audit", row.number)
+                rows, limit, auditing.ENTRIES.record, lambda row: make_cursor(listing, row.number)
             )
 
     def oldest_first(self, wanted: AuditFilter, after: int = 0) -> Sequence[Entry]:

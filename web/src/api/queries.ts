@@ -213,9 +213,9 @@ export interface AuditFilter {
 }
 
 /** What any change is noted in: no event tells of new entries. */
-export const audit = (filter: AuditFilter) =>
-  pages(["audit", filter], (query) =>
-    body(client.GET("/api/v1/audit", { params: { query: { ...filter, ...query } } })),
+export const audit = (filter: AuditFilter, sort: Schemas["AuditSort"]) =>
+  pages(["audit", filter, sort], (query) =>
+    body(client.GET("/api/v1/audit", { params: { query: { ...filter, sort, ...query } } })),
   );
 
 /** Where the whole log can be fetched from, of what *filter* lets through. */

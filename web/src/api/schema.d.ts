@@ -236,7 +236,7 @@ export interface paths {
         };
         /**
          * List Audit
-         * @description Entries, newest first.
+         * @description Entries, newest first unless `sort` says otherwise.
          */
         get: operations["list_audit"];
         put?: never;
@@ -2631,6 +2631,12 @@ export interface components {
          * @enum {string}
          */
         AuditFormat: "jsonl" | "csv";
+        /**
+         * AuditSort
+         * @description The order of a list of entries: ``-`` for the newest first.
+         * @enum {string}
+         */
+        AuditSort: "-at" | "at";
         /**
          * BlockRecord
          * @description Everything that was recorded. Times are milliseconds on the measurement's timeline, which
@@ -11323,6 +11329,8 @@ export interface operations {
     list_audit: {
         parameters: {
             query?: {
+                /** @description The field to sort by; `-` before it: descending. */
+                sort?: components["schemas"]["AuditSort"];
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */

@@ -11,7 +11,8 @@ import { type ReactNode, useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import { useSettled } from "./settled";
 
-const LEAST_WIDTH = "11rem"; // of a choice, whose arrow would lie over its text
+const LEAST_WIDTH = "11rem";
+const ARROW_CH = 7; // a choice's arrow would lie over its text
 const QUIET_MS = 300; // what is being typed asks the service nothing yet
 
 type Choice = string | readonly [value: string, text: string];
@@ -97,7 +98,7 @@ export function Filters<Name extends string>({
             choose: (value: string) => choose(name, value),
           };
           return (
-            <ToolbarItem key={name} style={{ minInlineSize: LEAST_WIDTH }}>
+            <ToolbarItem key={name} style={{ minInlineSize: widthOf(choices, said.empty) }}>
               {choices ? <ChoiceFilter {...one} choices={choices} /> : <TextFilter {...one} />}
             </ToolbarItem>
           );
@@ -106,6 +107,11 @@ export function Filters<Name extends string>({
       </ToolbarContent>
     </Toolbar>
   );
+}
+
+function widthOf(choices: readonly Choice[] | undefined, empty: string): string {
+  const longest = Math.max(...[empty, ...(choices ?? []).map(textOf)].map((each) => each.length));
+  return choices ? `max(${LEAST_WIDTH}, ${longest + ARROW_CH}ch)` : LEAST_WIDTH;
 }
 
 interface One {

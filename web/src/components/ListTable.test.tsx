@@ -1,9 +1,9 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { useLocation } from "react-router";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { rendered } from "../test/rendered";
-import { ListTable } from "./ListTable";
+import { ListTable, PagedList } from "./ListTable";
 import { TUNING_STATES, TuningLabel } from "./TuningLabel";
 
 test("each cell carries its column's title, for screens where columns do not fit", () => {
@@ -95,4 +95,28 @@ test("columns are hidden in the address, the first never", async () => {
   await userEvent.click(screen.getByRole("button", { name: /^Columns/ }));
   await userEvent.click(screen.getByRole("checkbox", { name: "Size" }));
   expect(screen.getByRole("columnheader", { name: "Size" })).toBeVisible();
+});
+
+test("all of a list is fetched once its table is to sort it, and only then", () => {
+  const next = vi.fn();
+  const page = { items: ["b"], next: "more" };
+  const list = {
+    data: { pages: [page], pageParams: [null] },
+    isSuccess: true,
+    hasNextPage: true,
+    isFetchingNextPage: false,
+    fetchNextPage: next,
+  };
+  const at = (address: string, whole: boolean) =>
+    rendered(
+      <PagedList list={list as never} whole={whole} empty="nothing">
+        {() => "rows"}
+      </PagedList>,
+      address,
+    );
+  at("/", true);
+  at("/?sort=name", false);
+  expect(next).not.toHaveBeenCalled();
+  at("/?sort=name", true);
+  expect(next).toHaveBeenCalled();
 });

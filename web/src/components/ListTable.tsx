@@ -2,7 +2,8 @@
 import { Checkbox } from "@patternfly/react-core";
 import { Table, type TableProps, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
-import { type ReactNode, useId } from "react";
+import { type ReactNode, useEffect, useId } from "react";
+import { useSearchParams } from "react-router";
 import { Async } from "./Async";
 import { ColumnChoice, useHiddenColumns } from "./ColumnChoice";
 import { More } from "./More";
@@ -37,6 +38,7 @@ export interface Choosing<Row> {
 }
 
 const CHECK = "pf-v6-c-table__check"; // its place, where each row is a card
+const MANY = 7;
 const MODIFIERS = { short: { modifier: "nowrap" }, breaks: { modifier: "breakWord" } } as const;
 
 /**
@@ -81,7 +83,12 @@ export function ListTable<Row>({
       {chosen && (
         <ColumnChoice titles={columns.map(({ title }) => title)} hidden={hidden} hide={hide} />
       )}
-      <Table aria-label={label} variant="compact" gridBreakPoint={below}>
+      <Table
+        aria-label={label}
+        variant="compact"
+        gridBreakPoint={below}
+        {...(shown.length > MANY ? { className: "vt-close" } : {})}
+      >
         <Thead>
           <Tr>
             {choosing && (
@@ -165,18 +172,30 @@ export function rowsOf<Row>(data: InfiniteData<PageOf<Row>, unknown>): Row[] {
   return data.pages.flatMap((page) => page.items);
 }
 
-/** A list that is fetched page by page, with its loading, empty and error states. */
+/**
+ * A list that is fetched page by page, with its loading, empty and error states.
+ *
+ * @param whole its table sorts by itself: once it is to, all of the list is fetched.
+ */
 export function PagedList<Page extends PageOf<unknown>>({
   list,
   empty,
   lines = 4,
+  whole = false,
   children,
 }: {
   list: UseInfiniteQueryResult<InfiniteData<Page, unknown>>;
   empty: ReactNode;
   lines?: number;
+  whole?: boolean;
   children: (rows: Page["items"], pages: readonly Page[]) => ReactNode;
 }) {
+  const [search] = useSearchParams();
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
+  const fetches = whole && search.has("sort") && hasNextPage && !isFetchingNextPage;
+  useEffect(() => {
+    if (fetches) void fetchNextPage();
+  }, [fetches, fetchNextPage]);
   return (
     <>
       <Async query={list} lines={lines}>

@@ -6,7 +6,7 @@ import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { type AuditFilter, audit, auditExport, integrity } from "../api/queries";
 import { Empty } from "../components/Async";
-import { type Filter, Filters, useFilters } from "../components/Filters";
+import { type Filter, Filters, useFilters, useSorting } from "../components/Filters";
 import { count } from "../components/format";
 import { PagedList } from "../components/ListTable";
 import { Moment } from "../components/Moment";
@@ -36,10 +36,13 @@ const FILTERS: readonly Filter<keyof AuditFilter>[] = [
   },
 ];
 
+const SORTS: readonly Schemas["AuditSort"][] = ["-at", "at"];
+
 export default function Audit() {
   const [chosen, choose] = useFilters(FILTERS);
   const filter = chosen as AuditFilter;
-  const list = useInfiniteQuery(audit(filter));
+  const sorting = useSorting(SORTS, "-at");
+  const list = useInfiniteQuery(audit(filter, sorting.by));
   return (
     <>
       <PageHead
@@ -67,7 +70,15 @@ export default function Audit() {
               <Thead>
                 <Tr>
                   <Th screenReaderText="What changed" />
-                  <Th>When</Th>
+                  <Th
+                    sort={{
+                      columnIndex: 1,
+                      sortBy: { index: 1, direction: sorting.by === "at" ? "asc" : "desc" },
+                      onSort: (_event, _index, to) => sorting.choose(to === "asc" ? "at" : "-at"),
+                    }}
+                  >
+                    When
+                  </Th>
                   <Th>User</Th>
                   <Th>Action</Th>
                   <Th>Subject</Th>
@@ -94,7 +105,7 @@ function EntryRows({ entry, index }: { entry: Entry; index: number }) {
         <Td dataLabel="When" modifier="nowrap">
           <Moment at={entry.at} />
         </Td>
-        <Td dataLabel="Who">
+        <Td dataLabel="User">
           {entry.who.name ? (
             <>
               {entry.who.name} <small>({entry.who.kind})</small>
@@ -103,10 +114,10 @@ function EntryRows({ entry, index }: { entry: Entry; index: number }) {
             entry.who.kind
           )}
         </Td>
-        <Td dataLabel="What" modifier="nowrap">
+        <Td dataLabel="Action" modifier="nowrap">
           {entry.action || "–"}
         </Td>
-        <Td dataLabel="About" modifier="breakWord">
+        <Td dataLabel="Subject" modifier="breakWord">
           <About subject={entry.subject} />
           {entry.vm_name && (
             <>

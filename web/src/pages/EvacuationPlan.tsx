@@ -97,7 +97,7 @@ export default function EvacuationPlanPage() {
           <StackItem>
             <Form>
               <Flex>
-                <FlexItem>
+                <FlexItem style={{ minInlineSize: "38ch" }}>
                   <FormGroup label="Order of the VMs" fieldId="evacuation-order">
                     <FormSelect
                       id="evacuation-order"

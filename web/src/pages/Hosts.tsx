@@ -41,7 +41,14 @@ const COLUMNS: readonly ColumnOf<Schemas["HostView"]>[] = [
     text: "short",
     cell: (each) => <Moment at={each.answered_at} />,
   },
-  { title: "URI", text: "breaks", cell: (each) => each.uri },
+  {
+    title: "URI",
+    cell: (each) => (
+      <span className="vt-short" title={each.uri}>
+        {each.uri}
+      </span>
+    ),
+  },
 ];
 
 const DIALOGS = ["add"] as const;

@@ -18,6 +18,7 @@ import { MigrationLabel, startedBy } from "../components/StateLabel";
 import { useToasts } from "../components/toasts";
 import { useProgress } from "../components/useProgress";
 import { Change } from "./migration/Change";
+import { Intent } from "./migration/Intent";
 import { standing } from "./migration/now";
 import { Outcomes } from "./migration/Outcomes";
 import { Reaper } from "./migration/Reaper";
@@ -132,6 +133,11 @@ export default function MigrationPage() {
               <StackItem>
                 <Facts title="Result" facts={result(data)} spread />
               </StackItem>
+              {data.intent && (
+                <StackItem>
+                  <Intent intent={data.intent} />
+                </StackItem>
+              )}
               <StackItem>
                 <Outcomes outcomes={data.outcomes} />
               </StackItem>

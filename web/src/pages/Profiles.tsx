@@ -2,9 +2,10 @@ import { PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
-import { profiles } from "../api/queries";
+import { profilesFound } from "../api/queries";
 import { Empty } from "../components/Async";
 import { ButtonLink } from "../components/ButtonLink";
+import { type Filter, Filters, useFilters } from "../components/Filters";
 import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
@@ -27,22 +28,33 @@ const COLUMNS: readonly ColumnOf<Schemas["ProfileView"]>[] = [
     text: "short",
     cell: (each) => <Moment at={each.revised_at} />,
   },
-  { title: "Description", cell: (each) => each.description },
+  { title: "Description", value: (each) => each.description, cell: (each) => each.description },
+];
+
+const FILTERS: readonly Filter<"search">[] = [
+  { name: "search", label: "Search by name or description", empty: "Name or description" },
 ];
 
 export default function Profiles() {
-  const list = useInfiniteQuery(profiles);
+  const [chosen, choose] = useFilters(FILTERS);
+  const list = useInfiniteQuery(profilesFound(chosen.search ?? ""));
   const create = <ButtonLink to="/profiles/new">Create profile</ButtonLink>;
   return (
     <>
       <PageHead title="Profiles" actions={create} />
       <PageSection>
+        <Filters filters={FILTERS} chosen={chosen} choose={choose} />
         <PagedList
           list={list}
+          whole
           empty={
-            <Empty title="No profiles yet" action={create}>
-              A profile is a named set of tunable values. Unset tunables keep QEMU's values.
-            </Empty>
+            chosen.search ? (
+              <Empty title="No profile matches" />
+            ) : (
+              <Empty title="No profiles yet" action={create}>
+                A profile is a named set of tunable values. Unset tunables keep QEMU's values.
+              </Empty>
+            )
           }
         >
           {(rows) => (
@@ -52,6 +64,7 @@ export default function Profiles() {
               rows={rows}
               name={(each) => each.name}
               to={(each) => `/profiles/${encodeURIComponent(each.name)}`}
+              chosen
             />
           )}
         </PagedList>

@@ -118,12 +118,12 @@ def list_(session: Session, search: str | None) -> None:
     columns = (
         Column("NAME"),
         Column("STATE"),
-        Column("VMS", right=True, field="vm_count", spare=2),
-        Column("MEMORY", right=True, field="memory_bytes", spare=3),
-        Column("QEMU", field="qemu_version", spare=4),
-        Column("URI", spare=1),
+        Column("VMS", right=True, field="vm_count", spare=1),
+        Column("MEMORY", right=True, field="memory_bytes", spare=2),
+        Column("QEMU", field="qemu_version", spare=3),
+        Column("URI", spare=5),
         Column("PEER URI", spare=6),
-        *((Column("MANAGED BY", field="owner", spare=5),) if owned else ()),
+        *((Column("MANAGED BY", field="owner", spare=4),) if owned else ()),
         Column("ADDED", field="created_at", spare=7),
     )
 

@@ -225,7 +225,7 @@ def _verification_lines(document: Document) -> Iterator[str]:
             ("host", document["host"]),
             ("profile", render.profile(document)),
             ("application", document["application"] or "none, by assignment"),
-            ("no differences", "yes" if document["clean"] else "no"),
+            ("as wanted", "yes" if document["clean"] else "no"),
         ]
     )
     yield ""

@@ -2,7 +2,7 @@ import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { RunLabel } from "../../components/BenchLabels";
-import { Moment } from "../../components/Moment";
+import { moment, utc } from "../../components/format";
 import { measure } from "../../components/measure";
 import { useOpenRow } from "../../components/openRow";
 import { Wide } from "./Wide";
@@ -32,7 +32,7 @@ export function RunTable({
             <Th modifier="nowrap">Arm or profile</Th>
             <Th>State</Th>
             {shown.map((each) => (
-              <Th key={each.name} modifier="nowrap">
+              <Th key={each.name} modifier="wrap">
                 {each.title}
               </Th>
             ))}
@@ -43,8 +43,8 @@ export function RunTable({
           {runs.map((each) => (
             <Tr key={each.id} {...opening(`/bench/runs/${each.id}`)}>
               <Td dataLabel="When" modifier="nowrap">
-                <Link to={`/bench/runs/${each.id}`}>
-                  <Moment at={each.created_at} />
+                <Link to={`/bench/runs/${each.id}`} title={utc(each.created_at)}>
+                  {moment(each.created_at)}
                 </Link>
               </Td>
               <Td dataLabel="Scenario">{each.scenario}</Td>

@@ -70,11 +70,11 @@ export function Plots({
                 key={`${pair.id} ${ratios.length}`}
                 option={intervalPlot}
                 height={Math.max(200, ratios.length * ROW_PX + 60)}
-                label={`Ratio of ${pair.b} to ${pair.a} of each metric, with its interval; the table has the figures`}
+                label={`Difference of ${pair.b} from ${pair.a} in each metric, with its interval; the table has the figures`}
               />
               <p>
-                {pair.b} by {pair.a}: 1 is no difference, dashed lines are the margin. Green is
-                better, red is worse, grey is neither.
+                {pair.b} compared to {pair.a}: 0 % is no difference, dashed lines are the margin.
+                Green is better, red is worse, grey is neither.
               </p>
             </>
           ) : (

@@ -12,7 +12,10 @@ const LOOK: Record<StepRecord["effect"], "success" | "danger" | "warning" | "inf
   unknown: "warning",
 };
 
-const COLUMNS: readonly ColumnOf<StepRecord>[] = [
+type Numbered = StepRecord & { place: number };
+
+const COLUMNS: readonly ColumnOf<Numbered>[] = [
+  { title: "Step", text: "short", cell: (each) => each.place },
   { title: "After", text: "short", cell: (each) => duration(each.at_ms) },
   { title: "Action", cell: (each) => each.action },
   { title: "Reason", cell: (each) => each.reason },
@@ -54,8 +57,8 @@ export function Steps({
           <ListTable
             label="Executed steps"
             columns={COLUMNS}
-            rows={records}
-            name={(each) => `${each.at_ms} ${each.number} ${each.action}`}
+            rows={records.map((each, place) => ({ ...each, place: place + 1 }))}
+            name={(each) => each.place}
           />
         )}
       </CardBody>

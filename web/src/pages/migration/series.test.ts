@@ -15,7 +15,7 @@ test("steps are marked among the iterations", () => {
   const found = marks([sample(100, true)], [{ at_ms: 150, action: "pause" }]).data;
   expect(found.map(({ xAxis, name }) => [xAxis, name])).toEqual([
     [100, "1"],
-    [150, "pause"],
+    [150, "step 1"],
   ]);
 });
 
@@ -24,7 +24,7 @@ test("many iterations leave room for the lines, and every step stays", () => {
   const steps = Array.from({ length: 3 }, (_, at_ms) => ({ at_ms, action: "set" }));
   const found = marks(samples, steps).data;
   expect(found.length).toBeLessThanOrEqual(23);
-  expect(found.filter((each) => each.name === "set")).toHaveLength(3);
+  expect(found.filter((each) => each.name.startsWith("step"))).toHaveLength(3);
 });
 
 test("bytes are marked at round numbers of binary units, few of them", () => {
@@ -50,4 +50,22 @@ test("the charts of a page share a span that holds all that happened", () => {
   for (const option of [rates([], [], axis), remaining([], String, [], axis), reaping([], axis)]) {
     expect(option.xAxis).toMatchObject({ min: -1_200, max: 9_900 });
   }
+});
+
+test("charts of one page are as wide as each other, so that a moment stands below itself", () => {
+  const grids = [rates([]), remaining([], String), reaping([])].map((option) => option.grid);
+  expect(new Set(grids.map((each) => JSON.stringify(each))).size).toBe(1);
+});
+
+test("a dirty rate that QEMU does not know yet is not drawn as none", () => {
+  const rated = (at_ms: number, pages: number) =>
+    ({ ...sample(at_ms, false), dirty_pages_per_s: pages, page_size_bytes: 4096 }) as const;
+  const lines = rates([rated(0, 0), rated(50, 0), rated(100, 7), rated(150, 0)]).series as {
+    name: string;
+    data: unknown;
+  }[];
+  expect(lines.find((each) => each.name === "Dirty rate")?.data).toEqual([
+    [100, 7 * 4096],
+    [150, 0],
+  ]);
 });

@@ -36,10 +36,12 @@ const time = (span: Span | undefined) =>
     ...(span ? { max: span.to } : {}),
   }) as const;
 
+const RIGHT = 64; // room for a second axis, which not every chart of a page has
+
 const common = {
   animation: false,
   aria: { enabled: true },
-  grid: { left: 80, right: 24, top: 40, bottom: 64 },
+  grid: { left: 80, right: RIGHT, top: 40, bottom: 64 },
   legend: { top: 0 },
   dataZoom: [{ type: "slider", height: 18, bottom: 8, labelFormatter: duration }],
 };
@@ -83,7 +85,11 @@ export function marks(samples: readonly Sample[], steps: readonly Step[]) {
   const began = all
     .filter((_each, place) => place % every === 0)
     .map(({ at_ms, iteration }) => ({ xAxis: at_ms, name: `${iteration}` }));
-  const taken = steps.map(({ at_ms, action }) => ({ xAxis: at_ms, name: action, ...DASHED }));
+  const taken = steps.map(({ at_ms }, place) => ({
+    xAxis: at_ms,
+    name: `step ${place + 1}`, // what it did stands in the table of steps
+    ...DASHED,
+  }));
   return {
     silent: true,
     symbol: "none",
@@ -99,7 +105,13 @@ export function rates(
   steps: readonly Step[] = [],
   span?: Span,
 ): ChartOption {
-  const dirty = thin(samples, at, (each) => each.dirty_pages_per_s * each.page_size_bytes);
+  // QEMU counts what is dirtied from the end of the first pass on, and says 0 before.
+  const counted = samples.findIndex((each) => each.dirty_pages_per_s > 0);
+  const dirty = thin(
+    counted < 0 ? [] : samples.slice(counted),
+    at,
+    (each) => each.dirty_pages_per_s * each.page_size_bytes,
+  );
   const sent = thin(samples, at, (each) => each.throughput_bytes_per_s);
   return {
     ...common,
@@ -127,7 +139,6 @@ export function remaining(
   const throttle = thin(samples, at, (each) => each.throttle_percent);
   return {
     ...common,
-    grid: { ...common.grid, right: 64 },
     xAxis: time(span),
     yAxis: [
       { ...byteAxis(highest(left)), axisLabel: { formatter: render } },
@@ -155,7 +166,6 @@ export function reaping(rounds: readonly Schemas["RoundView"][], span?: Span): C
   const fills = thin(rounds, at, (each) => Math.max(0, ...each.fills) * 100);
   return {
     ...common,
-    grid: { ...common.grid, right: 64 },
     xAxis: span ? time(span) : { ...time(span), min: "dataMin" },
     yAxis: [
       { type: "value", min: 0, axisLabel: { formatter: duration } },

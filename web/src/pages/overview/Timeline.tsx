@@ -15,6 +15,11 @@ const KEY: Record<Look, string> = {
 const MARKS = 5;
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 
+function period(hours: number): string {
+  if (hours < 1) return `${hours * 60} minutes`;
+  return hours === 1 ? "hour" : `${hours} hours`;
+}
+
 /** The migrations of the last hours, with how long each took and its guest stood still. */
 export function Timeline({ overview }: { overview: Schemas["OverviewView"] }) {
   const { migrations: moves, cut } = overview;
@@ -25,9 +30,7 @@ export function Timeline({ overview }: { overview: Schemas["OverviewView"] }) {
   return (
     <Card isCompact>
       <CardHeader hasWrap actions={{ actions: <Link to="/migrations">All migrations</Link> }}>
-        <CardTitle component="h2">
-          Migrations of the last {hours === 1 ? "hour" : `${hours} hours`}
-        </CardTitle>
+        <CardTitle component="h2">Migrations of the last {period(hours)}</CardTitle>
       </CardHeader>
       <CardBody>
         <p>{summary(moves, cut)}</p>

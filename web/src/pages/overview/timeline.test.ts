@@ -50,7 +50,6 @@ test("an exceeded limit shows in what completed", () => {
 });
 
 test("the timeline reaches as far back as there is something, up to a day", () => {
-  expect([periodOf([], NOW), periodOf([move(2.5, 1)], NOW), periodOf([move(30, 1)], NOW)]).toEqual([
-    1, 3, 24,
-  ]);
+  const ago = [0.1, 0.9, 2.5, 30].map((hours) => periodOf([move(hours, 0)], NOW));
+  expect([periodOf([], NOW), ...ago]).toEqual([1, 0.25, 1, 3, 24]);
 });

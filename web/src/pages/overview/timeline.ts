@@ -45,10 +45,11 @@ export function barsOf(moves: readonly Move[], since: number, until: number, lan
 
 /** How far back the timeline has to reach to show all, of some round periods in hours. */
 export function periodOf(moves: readonly Move[], now: number): number {
+  if (moves.length === 0) return 1;
   const HOUR = 3_600_000;
   const oldest = Math.min(
     now,
     ...moves.map((each) => Date.parse(each.active_at ?? each.created_at)),
   );
-  return [1, 3, 6, 12].find((hours) => now - oldest <= hours * HOUR) ?? 24;
+  return [0.25, 1, 3, 6, 12].find((hours) => now - oldest <= hours * HOUR) ?? 24;
 }

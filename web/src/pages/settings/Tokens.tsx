@@ -24,22 +24,29 @@ const LOOK: Record<Token["state"], Look> = {
 };
 
 const COLUMNS: readonly ColumnOf<Token>[] = [
-  { title: "Name", cell: (each) => each.name },
+  { title: "Name", value: (each) => each.name, cell: (each) => each.name },
   {
     title: "State",
     text: "short",
+    value: (each) => each.state,
     cell: (each) => <Labelled look={LOOK[each.state]}>{each.state}</Labelled>,
   },
   { title: "Permissions", cell: (each) => <Rights rights={each.rights} /> },
-  { title: "Created by", cell: (each) => each.created_by.name },
+  {
+    title: "Created by",
+    value: (each) => each.created_by.name,
+    cell: (each) => each.created_by.name,
+  },
   {
     title: "Expires",
     text: "short",
+    value: (each) => each.expires_at,
     cell: (each) => (each.expires_at ? <Moment at={each.expires_at} /> : "never"),
   },
   {
     title: "Last used",
     text: "short",
+    value: (each) => each.used_at,
     cell: (each) => (each.used_at ? <Moment at={each.used_at} /> : "never"),
   },
 ];
@@ -93,6 +100,7 @@ export function Tokens() {
       <CardBody>
         <PagedList
           list={list}
+          whole
           empty={
             <Empty title="No tokens yet">
               Programs and remote users authenticate with a token.
