@@ -1,4 +1,4 @@
-"""Takes the README's pictures, of what the other tests use: `make screenshots`."""
+"""Takes the pictures of README and documentation, of the fleet of the demo: `make screenshots`."""
 
 import os
 import re
@@ -8,70 +8,100 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.browser import Watch, settled
-from tests.support.live import Live, wait_for
+from tests.support.live import Live, at_work, wait_for
 from tests.web.conftest import PLAN
+from tests.web.test_vms import choose
+from vmtune import lab
+from vmtune.admin.demo import overview as demo
 from vmtune.model.workload import Workload
 
 FOLDER = os.environ.get("SCREENSHOTS", "")
 _TO_TOP = "(here) => here.scrollIntoView()"
+_PATIENCE_MS = 300_000
 MAX_BYTES = 200_000
 pytestmark = [
     pytest.mark.skipif(not FOLDER, reason="`make screenshots` takes them"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1500),
 ]
 
 
 def picture(page: Page, name: str) -> None:
-    """Write what the window shows; no larger than a README should load."""
+    """Write what the window shows; nothing of it is loading, and it is no larger than a README
+    should load."""
+    settled(page)
     file = Path(FOLDER) / f"{name}.png"
     page.screenshot(path=file, animations="disabled")
     assert file.stat().st_size < MAX_BYTES, f"{file} is too large"
 
 
-def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:
-    watch.refusals |= {"422"}  # of what is typed into the editor
-    it.profile("slow-link", max_bandwidth_bytes_per_s="8MiB/s")
+def compared(it: Live) -> str:
+    """The id of a campaign that has ended: one host's link is narrow, and compression helps."""
     it.profile(
         "fast", multifd=True, multifd_channels=2, multifd_compression="zstd", downtime_limit_ms=200
     )
     plan = {**PLAN, "name": "zstd", "title": "Parallel connections with zstd", "blocks": 8}
     plan["arms"] = [{"name": "stock"}, {"name": "tuned", "profile": "fast"}]
     campaign = str(it.client.post("/campaigns", plan)["id"])
-    wait_for(lambda: it.client.get(f"/campaigns/{campaign}")["ended"], "it to end", within_s=500)
-    busy = Workload(region_bytes=48 << 20, idle_ms=20)
-    with it.vm(workload=busy) as vm, it.vm():
-        it.client.post("/assignments", {"target": "vm", "key": vm.uuid, "profile": "fast"})
-        for host in "ba":
-            assert it.ended(it.migrate(vm, host, profile="fast"))["state"] == "completed"
-        it.client.post(f"/vms/{vm.uuid}/applications", {})
-        page.goto(f"/vms/{vm.uuid}")
-        settled(page)
-        picture(page, "vm")
+    wait_for(lambda: it.client.get(f"/campaigns/{campaign}")["ended"], "it to end", within_s=900)
+    return campaign
 
-        page.goto("/profiles/fast/edit")
-        settled(page)
-        page.get_by_role("button", name="Show all of Parallel migration").click()
-        page.get_by_label("zstd level", exact=True).fill("33")
-        expect(page.locator("#tunable-multifd_zstd_level-help")).to_contain_text("20")
-        page.get_by_label("Parallel connections", exact=True).evaluate(_TO_TOP)
-        picture(page, "profile")
 
-        page.goto(f"/bench/compare?campaign={campaign}")
-        settled(page)
-        page.get_by_role("heading", name=re.compile("^tuned compared to stock")).evaluate(_TO_TOP)
-        picture(page, "compare")
+def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:
+    watch.refusals |= {"422", "404", "409"}  # of what is typed, and of a VM that is migrating
+    campaign = compared(it)
+    demo.fill(it.settings, it.client, ("a", "b"), verbose=False)
+    it.profile("zero-copy", multifd=True, multifd_channels=4, zero_copy_send=True)
+    vms = {vm["name"]: vm["uuid"] for vm in it.client.items("/vms")}
+    quiet = Workload(region_bytes=8 << 20, idle_ms=500)
+    mail = lab.define_vm(
+        it.settings, lab.VmSettings(name="mail1", memory_bytes=96 << 20, workload=quiet)
+    )
+    wait_for(lambda: at_work(mail), "the guest to write", within_s=120)
+    assert it.ended(it.migrate(mail, "b", profile="fast"))["state"] == "completed"
+    (running,) = it.client.items("/migrations", {"vm": vms[demo.MIGRATING]})
 
-        running = it.migrate(vm, "b", profile="slow-link")
-        page.goto(f"/migrations/{running['id']}")
-        counted = page.get_by_text(re.compile("^[5-9][0-9] samples|^[1-9][0-9]{2} samples"))
-        expect(counted).to_be_visible(timeout=60_000)
-        page.get_by_role(
-            "img", name="Throughput and dirty rate over time"
-        ).scroll_into_view_if_needed()
-        picture(page, "migration")
-        page.goto("/")
-        settled(page)
-        expect(page.get_by_text(re.compile(r"iteration \d+ · "))).to_be_visible()
-        picture(page, "overview")
-        it.client.delete(f"/migrations/{running['id']}")
-        it.ended(running)
+    page.goto(f"/vms/{vms[demo.DRIFTED]}")
+    expect(page.get_by_text("Drifted from")).to_be_visible()
+    picture(page, "vm")
+    dialog = choose(page, "Migrate", "zero-copy")
+    dialog.get_by_label("Destination").select_option("b")
+    expect(dialog.get_by_label("Plan")).to_contain_text("zero_copy_send")
+    picture(page, "migrate")
+    dialog.get_by_role("button", name="Cancel").click()
+
+    page.goto("/profiles/fast/edit")
+    settled(page)
+    page.get_by_role("button", name="Show all of Parallel migration").click()
+    page.get_by_label("zstd level", exact=True).fill("33")
+    expect(page.locator("#tunable-multifd_zstd_level-help")).to_contain_text("20")
+    page.get_by_label("Parallel connections", exact=True).evaluate(_TO_TOP)
+    picture(page, "profile")
+
+    page.goto(f"/bench/compare?campaign={campaign}")
+    settled(page)
+    page.get_by_role("heading", name=re.compile("^tuned compared to stock")).evaluate(_TO_TOP)
+    picture(page, "compare")
+
+    page.goto("/")
+    said = page.get_by_label("Needs attention").get_by_text("will not end by itself")
+    expect(said).to_be_visible(timeout=_PATIENCE_MS)
+    picture(page, "overview")
+
+    page.goto(f"/migrations/{running['id']}")
+    page.get_by_role("button", name="Change bandwidth").click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("100MiB/s")
+    page.get_by_role("button", name="Change now").click()
+    expect(page.get_by_text("completed", exact=True)).to_be_visible(timeout=_PATIENCE_MS)
+    page.get_by_role("heading", name="Convergence steps").evaluate(_TO_TOP)
+    picture(page, "migration")
+
+    first = {"tier": "cache", "priority": "9"}
+    it.client.put(f"/vms/{vms['cache1']}/labels", {"labels": first})
+    order = {"profile": "slow-link", "max_outgoing": 1}
+    moves = it.client.post("/hosts/b/evacuations", order)
+    page.goto(f"/hosts/b/evacuations/{moves['id']}")
+    expect(page.get_by_text("moved", exact=True).first).to_be_visible(timeout=_PATIENCE_MS)
+    row = page.get_by_role("row").filter(has_text="migrating").first
+    expect(row).to_be_visible(timeout=_PATIENCE_MS)
+    picture(page, "evacuation")
+    it.client.delete(f"/hosts/b/evacuations/{moves['id']}")

@@ -265,3 +265,24 @@ def test_vms_are_listed_with_how_they_stand_and_as_of_when(
 
 def test_the_filter_by_tuning_knows_every_state() -> None:
     assert tuple(TuningState) == _TUNING
+
+
+@pytest.mark.parametrize(
+    ("vms", "state", "said"),
+    [
+        ([], "up", "runs no VMs: safe to reboot"),
+        (["shut off"], "up", "runs no VMs: safe to reboot"),
+        (["running", "paused", "shut off"], "up", "still runs 2 VMs"),
+        ([], "unreachable", "whether VMs run on it is not known: it is unreachable"),
+    ],
+)
+def test_a_host_in_maintenance_says_whether_it_may_be_rebooted(
+    service: StubService, vmtune: Vmtune, vms: list[str], state: str, said: str
+) -> None:
+    host = {"name": "b", "maintenance_since": "2026-11-25T15:00:00Z", "state": "unknown"}
+    service.on("PUT", "/hosts/b/maintenance", host)
+    service.on("GET", "/vms", {"items": [{"state": each} for each in vms], "next": None})
+    service.on("GET", "/hosts/b", {**host, "state": state})
+    ran = vmtune("host", "maintenance", "b")
+    assert (ran.code, service.asked[0].body) == (0, {"on": True})
+    assert said in ran.out

@@ -174,6 +174,13 @@ def test_a_refused_migration_names_blocker_and_remedy(real: Api, vmtune: Vmtune,
 def test_hosts_are_shown_and_removed(real: Api, vmtune: Vmtune) -> None:
     assert "qmp+unix:///fake/a" in vmtune("host", "list").out
     assert "managed by:" in vmtune("host", "show", "a").out
+    assert "still runs 1 VM" in vmtune("host", "maintenance", "b").out
+    assert "in maintenance:" in vmtune("host", "show", "b").out
+    assert "up, maintenance" in vmtune("host", "list").out
+    assert "a is in maintenance since" in vmtune("host", "maintenance", "a").out
+    for host in "ab":
+        ended = vmtune("host", "maintenance", host, "--end")
+        assert (ended.code, ended.out) == (0, f"{host} is not in maintenance\n")
     assert vmtune("host", "add", "a", "qmp+unix:///fake/a").code == 1
     assert vmtune("host", "add", "Bad Name", "qmp+unix:///fake/a").code == 1
     assert vmtune("host", "remove", "b").code == 0

@@ -21,6 +21,7 @@ from vmtune.client.session import (
 )
 from vmtune.client.views.diagnosis import finding_lines
 from vmtune.client.views.host_check import check_lines
+from vmtune.client.views.hosts import in_maintenance
 from vmtune.client.views.output import Column, fields
 from vmtune.client.views.render import moment, problems, size
 
@@ -173,6 +174,10 @@ def _pairs(row: Document) -> list[tuple[str, str]]:
         ("disks uri", row["disks_uri"]),
         *((("service", row["owner"]),) if row.get("owner") else ()),
         ("added", moment(row["created_at"])),
+        ("state", row["state"]),
+        ("last contact", moment(row["answered_at"]) if row["answered_at"] else ""),
+        ("VMs", str(row["vm_count"])),
+        ("in maintenance", moment(row["maintenance_since"]) if row["maintenance_since"] else ""),
         ("host name", facts.get("hostname", "")),
         ("managed by", facts.get("connection", "")),
         ("QEMU", facts.get("qemu_version") or ""),
@@ -199,6 +204,20 @@ def check(session: Session, name: str, to: str) -> int:
     found = session.client.get(f"/hosts/{segment(name)}/check", {"to": to})
     session.show(found, lambda: check_lines(found))
     return CLEAN if found["passed"] else DIFFERENCES
+
+
+@host.command()
+@click.argument("name", shell_complete=hosts)
+@click.option("--end", is_flag=True, help="End it: the host may get VMs again.")
+@common
+@pass_session
+def maintenance(session: Session, name: str, end: bool) -> None:
+    """Begin a host's maintenance: it gets no VMs until `--end`.
+
+    Its VMs stay: `vmtune evacuate HOST --maintenance` moves them, too.
+    """
+    changed = session.client.put(f"/hosts/{segment(name)}/maintenance", {"on": not end})
+    session.report(changed, in_maintenance(session.client, changed))
 
 
 @host.command()

@@ -25,6 +25,7 @@ from vmtune.client.views.evacuations import (
     plan_lines,
     vms_of,
 )
+from vmtune.client.views.hosts import in_maintenance
 from vmtune.client.views.progress import viewer
 from vmtune.client.vms import as_uuid
 from vmtune.client.watch import Watched, watch_to_end
@@ -61,6 +62,10 @@ _ORDERS = ("priority", "largest-first", "smallest-first")
     "--stop-after-failures", type=click.IntRange(min=1), metavar="N",
     help="Start no more migrations after so many failures.",
 )  # fmt: skip
+@click.option(
+    "--maintenance", is_flag=True,
+    help="Begin the host's maintenance first: it gets no VMs until `host maintenance HOST --end`.",
+)  # fmt: skip
 @click.option("--plan", "only_plan", is_flag=True, help="Show the plan without moving anything.")
 @click.option("--no-wait", is_flag=True, help="Start it and return; see `evacuation show`.")
 @common
@@ -76,6 +81,7 @@ def evacuate(
     max_outgoing: int | None,
     priority: int,
     stop_after_failures: int | None,
+    maintenance: bool,
     only_plan: bool,
     no_wait: bool,
 ) -> int:
@@ -104,12 +110,18 @@ def evacuate(
             return DIFFERENCES if plan["left"] else CLEAN
         for line in plan_lines(plan):
             click.echo(line, err=True)
+    if maintenance:
+        session.client.put(f"/hosts/{segment(host)}/maintenance", {"on": True})
     record = session.client.post(path_of(host), body)
     if no_wait:
         hint = f"see `vmtune evacuation show {record['id']}`"
         session.report(record, f"evacuation {record['id']} of {host} started; {hint}")
         return CLEAN
-    return watch_evacuation(session, record)
+    code = watch_evacuation(session, record)
+    if maintenance and session.shows_progress:
+        now = session.client.get(f"/hosts/{segment(host)}")
+        click.echo(in_maintenance(session.client, now), err=True)
+    return code
 
 
 def watch_evacuation(session: Session, record: Document) -> int:
