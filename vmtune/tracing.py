@@ -64,7 +64,7 @@ def wanted(environment: Mapping[str, str]) -> str:
     protocol = next((environment[one] for one in _PROTOCOLS if environment.get(one)), "")
     if exporter == "otlp" and protocol not in ("", "http/protobuf"):
         raise NotTraced(
-            f"{protocol} is no protocol that vmtune sends traces by: set "
+            f"{protocol} is not a protocol that vmtune sends traces by: set "
             "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and the collector's port for it (4318)"
         )
     return exporter

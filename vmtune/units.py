@@ -124,7 +124,7 @@ def parse(text: str | int, unit: Unit) -> int:
         return text
     match = _NUMBER.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
     if match is None:
-        raise UnitError(f"{text[:_LONGEST_TEXT]!r} is no number; write {_EXAMPLES[unit]}")
+        raise UnitError(f"{text[:_LONGEST_TEXT]!r} is not a number; write {_EXAMPLES[unit]}")
     number, suffix = match.groups()
     factor = _FACTORS[unit].get(suffix)
     if factor is None:

@@ -46,11 +46,11 @@ def test_people_write_units_as_they_like(text: str | int, unit: Unit, value: int
         ("64Mi", Unit.MS, "does not belong"),
         ("1.5", Unit.BYTES, "whole number"),
         ("1mb", Unit.BYTES, "does not belong"),
-        ("lots", Unit.BYTES, "no number"),
-        ("", Unit.MS, "no number"),
-        ("1e3", Unit.MS, "no number"),
-        ("9" * 50, Unit.BYTES, "no number"),
-        ("٣", Unit.COUNT, "no number"),
+        ("lots", Unit.BYTES, "not a number"),
+        ("", Unit.MS, "not a number"),
+        ("1e3", Unit.MS, "not a number"),
+        ("9" * 50, Unit.BYTES, "not a number"),
+        ("٣", Unit.COUNT, "not a number"),
     ],
 )
 def test_a_wrong_unit_says_what_would_be_right(text: str, unit: Unit, reason: str) -> None:

@@ -82,7 +82,7 @@ def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
 
     def accept(raw: object) -> str:
         if raw not in choices:
-            raise ValueError(f"{raw!r} is none of {', '.join(choices)}")
+            raise ValueError(f"{raw!r} is not one of {', '.join(choices)}")
         return str(raw)
 
     return accept

@@ -283,7 +283,7 @@ def _read(path: Path) -> Mapping[str, object]:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"the settings file {path} is no TOML: {error}",
+            f"the settings file {path} is not a TOML: {error}",
             field="config",
             remedy='write lines such as state_dir = "/var/lib/vmtune"',
         ) from error
@@ -356,7 +356,8 @@ def _qemu_text(text: str) -> dict[str, str]:
 def _qemu(name: str, given: object) -> BenchQemu:
     if not _QEMU_NAME.fullmatch(name):
         raise ValueError(
-            f"{name[:60]!r} is no name: use lower-case letters, digits, dots, dashes, underscores"
+            f"{name[:60]!r} is not a valid name: use lower-case letters, digits, dots, dashes, "
+            "underscores"
         )
     if not isinstance(given, dict) or not {"binary"} <= set(given) <= {"binary", "data_folder"}:
         raise ValueError(f"{name} needs a binary, and may have a data_folder, and nothing else")

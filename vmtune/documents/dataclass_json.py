@@ -150,7 +150,7 @@ def from_columns(reader: Reader, kind: type[_T], raw: object, where: str) -> tup
 
 def _column(reader: Reader, kind: Any, raw: object, where: str) -> list[Any]:  # any type
     if not isinstance(raw, list):
-        reader.refuse(where, "not_a_list", f"{short(raw)} is no list", "give a list")
+        reader.refuse(where, "not_a_list", f"{short(raw)} is not a list", "give a list")
         return []
     if kind in _PLAIN and set(map(type, raw)) <= {kind} and kind is not float:
         if kind is not int or not raw or (max(raw) <= _LARGEST and min(raw) >= -_LARGEST):
@@ -241,7 +241,7 @@ def _union(parts: tuple[Any, ...]) -> _Decoder:
         if type(raw) in others:
             return _PLAIN[type(raw)](reader, raw, where)
         names = ", ".join(part.__name__ for part in others)
-        reader.refuse(where, "invalid_value", f"{short(raw)} is none of {names}", f"use {names}")
+        reader.refuse(where, "invalid_value", f"{short(raw)} is not one of {names}", f"use {names}")
         return None
 
     return read_union
@@ -349,7 +349,7 @@ def _uuid(reader: Reader, raw: object, where: str) -> UUID | None:
     try:
         return UUID(str(raw))
     except ValueError:
-        reader.refuse(where, "invalid_value", f"{short(raw)} is no UUID", "give a UUID")
+        reader.refuse(where, "invalid_value", f"{short(raw)} is not a UUID", "give a UUID")
         return None
 
 
@@ -360,7 +360,7 @@ def _moment(reader: Reader, raw: object, where: str) -> datetime | None:
         found = None
     if found is None or found.tzinfo is None:
         reader.refuse(
-            where, "invalid_value", f"{short(raw)} is no time with its zone",
+            where, "invalid_value", f"{short(raw)} is not a time with a time zone",
             "write it like 2026-11-21T04:30:00+00:00",
         )  # fmt: skip
         return None

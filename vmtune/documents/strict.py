@@ -42,7 +42,7 @@ def parse_toml(text: str, field: str) -> dict[str, object]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput(
-            f"the file is no TOML: {error}", field=field, code="not_toml", remedy="correct it"
+            f"the file is not a TOML: {error}", field=field, code="not_toml", remedy="correct it"
         ) from error
 
 
@@ -90,7 +90,7 @@ class Reader:
         :param known: the names it may have besides *required*; without either, any.
         """
         if not isinstance(raw, Mapping):
-            self.refuse(field, "not_an_object", f"{short(raw)} is no object", "give an object")
+            self.refuse(field, "not_an_object", f"{short(raw)} is not an object", "give an object")
             return {}
         names = (*required, *known)
         for name in raw:
@@ -106,7 +106,7 @@ class Reader:
     ) -> tuple[_Entry, ...]:
         """*raw* as a list of at most *most* entries, each read by *read*."""
         if not isinstance(raw, list | tuple):
-            self.refuse(field, "not_a_list", f"{short(raw)} is no list", "give a list")
+            self.refuse(field, "not_a_list", f"{short(raw)} is not a list", "give a list")
             return ()
         if len(raw) > most:
             self.refuse(
@@ -138,7 +138,10 @@ class Reader:
             return raw
         reach = f"{units.render(least, unit)} to {units.render(most, unit)}"
         self.refuse(
-            field, "invalid_value", f"{short(raw)} is no whole number from {reach}", f"use {reach}"
+            field,
+            "invalid_value",
+            f"{short(raw)} is not a whole number from {reach}",
+            f"use {reach}",
         )
         return default
 
@@ -149,14 +152,14 @@ class Reader:
                 return raw
         reach = f"{least:,g} to {most:,g}"
         self.refuse(
-            field, "invalid_value", f"{short(raw)} is no number from {reach}", f"use {reach}"
+            field, "invalid_value", f"{short(raw)} is not a number from {reach}", f"use {reach}"
         )
         return 0
 
     def text(self, raw: object, field: str, most: int, default: str = "") -> str:
         """*raw* as a text of at most *most* characters."""
         if not isinstance(raw, str):
-            self.refuse(field, "invalid_value", f"{short(raw)} is no text", "give a text")
+            self.refuse(field, "invalid_value", f"{short(raw)} is not text", "give a text")
             return default
         if len(raw) > most:
             self.refuse(
@@ -183,7 +186,7 @@ class Reader:
             return words(raw)
         known = ", ".join(word.value for word in words)
         self.refuse(
-            field, "not_a_choice", f"{short(raw)} is none of {known}", f"use one of {known}"
+            field, "not_a_choice", f"{short(raw)} is not one of {known}", f"use one of {known}"
         )
         return default
 

@@ -216,7 +216,7 @@ SPLIT = "the guest runs on the destination, and part of its memory is still on t
 GONE = "the VM runs on neither host"
 GUEST_LOST = (
     "guest lost: it ran on the destination in post-copy, and its QEMU there is gone; what the "
-    "source has is no whole guest and must not be resumed"
+    "source has is not a whole guest and must not be resumed"
 )
 ROLLED_BACK = (
     "guest rolled back: its QEMU on the destination ended in post-copy, and the source's runs the "

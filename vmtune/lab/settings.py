@@ -182,7 +182,7 @@ class LabSettings:
             paths["libvirt_root"] = self.libvirt_root
         for which, path in paths.items():
             if not path.is_absolute():
-                problems.append(Problem(which, "not_absolute", f"{path} is no absolute path"))
+                problems.append(Problem(which, "not_absolute", f"{path} is not an absolute path"))
         if len(str(self.folder)) > _FOLDER_LONGEST:
             problems.append(
                 Problem(

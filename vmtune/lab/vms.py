@@ -164,7 +164,7 @@ def _require_sockets(listener: Path) -> None:
     for path in (listener / name for name in LISTENER_SOCKETS):
         if not path.is_socket():
             raise LabError(
-                f"{path} is no socket",
+                f"{path} is not a socket",
                 field="listener",
                 code="no_listener",
                 remedy="begin to listen before the VM starts",

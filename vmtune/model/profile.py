@@ -109,7 +109,7 @@ def check_name(name: str, what: str = "name") -> str:
     """
     if not _NAME.fullmatch(name):
         raise InvalidInput(
-            f"{name[:70]!r} is no valid name",
+            f"{name[:70]!r} is not a valid name",
             field=what,
             remedy="use 1 to 63 lower-case letters, digits, dots, dashes or underscores, "
             "with a letter or digit at both ends",
@@ -141,7 +141,7 @@ def parse_selector(text: str) -> dict[str, str]:
         key, equals, value = part.strip().partition("=")
         if not equals or not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
             raise InvalidInput(
-                f"{part.strip()[:80]!r} is no label selector",
+                f"{part.strip()[:80]!r} is not a label selector",
                 field="key",
                 remedy="write key=value pairs joined by commas, such as tier=db,zone=a",
             )
@@ -158,7 +158,7 @@ def check_labels(labels: Mapping[str, str]) -> dict[str, str]:
     for key, value in labels.items():
         if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
             raise InvalidInput(
-                f"{key[:64]!r}: {value[:64]!r} is no label",
+                f"{key[:64]!r}: {value[:64]!r} is not a label",
                 field=f"labels.{key[:64]}",
                 remedy="use letters, digits, dots, dashes and underscores, 63 at most",
             )

@@ -165,7 +165,7 @@ def check_name(name: str) -> str:
     """:raise InvalidInput: it is no name."""
     if not _NAME.fullmatch(name):
         raise InvalidInput(
-            f"{name[:70]!r} is no name of a webhook",
+            f"{name[:70]!r} is not a valid webhook name",
             field="name",
             remedy="use letters, digits, dots, dashes and underscores, at most 63",
         )
@@ -202,7 +202,7 @@ def check_events(events: Collection[str]) -> tuple[str, ...]:
     unknown = [each for each in events if each not in known]
     if unknown:
         raise InvalidInput(
-            f"{unknown[0][:70]!r} is no event", field="events", remedy=f"use {', '.join(known)}"
+            f"{unknown[0][:70]!r} is not an event", field="events", remedy=f"use {', '.join(known)}"
         )
     return tuple(each for each in known if each in events or not events)
 
@@ -222,5 +222,5 @@ def why_not_there(address: str, is_own: bool) -> str:
     if ip.is_link_local:
         return f"{address} is link-local"
     if ip.is_unspecified or ip.is_multicast or (ip.is_reserved and not ip.is_private):
-        return f"{address} is no address of a receiver"
+        return f"{address} is not an address of a receiver"
     return ""

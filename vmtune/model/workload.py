@@ -129,7 +129,7 @@ class Workload:
                 self.check,
                 self.check in (0, 1)
                 and not (self.check and (stride % 8 or region % 8 or zero or random)),
-                "neither 0 nor 1, or 1 with a stride or region that is no multiple of 8 bytes, "
+                "neither 0 nor 1, or 1 with a stride or region that is not a multiple of 8 bytes, "
                 "or with shares",
                 "check whole words, without zero_percent and random_percent",
             ),

@@ -70,7 +70,7 @@ class Fact:
         if not isinstance(raw, str) or not raw.strip():
             raise ValueError(f"expects a word, not {raw!r}")
         if self.choices and raw not in self.choices:
-            raise ValueError(f"{raw!r} is none of {', '.join(self.choices)}")
+            raise ValueError(f"{raw!r} is not one of {', '.join(self.choices)}")
         return raw
 
     def render(self, value: FactValue) -> str:

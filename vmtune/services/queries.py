@@ -471,7 +471,7 @@ def parse_labels(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     for text, (key, equals, _) in zip(texts, pairs, strict=True):
         if not key or not equals:
             raise InvalidInput(
-                f"{text[:80]!r} is no label", field="label", remedy="write key=value"
+                f"{text[:80]!r} is not a label", field="label", remedy="write key=value"
             )
     return tuple((key, value) for key, _, value in pairs)
 

@@ -109,7 +109,7 @@ class Observation:
                 )
         elif not math.isfinite(self.value):
             raise InvalidInput(
-                f"{self.value} of run {self.run or '?'} is no finite number",
+                f"{self.value} of run {self.run or '?'} is not a finite number",
                 field="value",
                 code="not_finite",
                 remedy="a run without a value has None, one that did not end has its limit and "

@@ -61,7 +61,10 @@ def detectable(
     """
     if noise < 0 or not math.isfinite(noise):
         raise InvalidInput(
-            f"{noise} is no noise", field="noise", code="out_of_range", remedy="write 0.1 for 10 %"
+            f"{noise} is not a valid noise level",
+            field="noise",
+            code="out_of_range",
+            remedy="write 0.1 for 10 %",
         )
     if blocks < (LEAST_PAIRED if design is Design.PAIRED else LEAST_UNPAIRED):
         return None

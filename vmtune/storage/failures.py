@@ -86,7 +86,7 @@ def parse_url(text: str) -> URL:
     except (exc.ArgumentError, ValueError):
         # Not shown: it may contain a password anywhere.
         raise SetupError(
-            "this is no database URL", field="database", code="database_url", remedy=examples
+            "this is not a database URL", field="database", code="database_url", remedy=examples
         ) from None
     kind = url.get_backend_name()
     if kind in ("postgresql", "postgres"):

@@ -38,7 +38,7 @@ class Trace:
             or widths == {0}
             or any(pages < 0 for row in self.rows for pages in row)
         ):
-            raise ValueError(f"{self.name} is no trace: a row a millisecond, a column a vCPU")
+            raise ValueError(f"{self.name} is not a trace: a row a millisecond, a column a vCPU")
 
     @property
     def duration_ms(self) -> int:

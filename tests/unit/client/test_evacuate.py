@@ -61,7 +61,7 @@ def test_what_stays_is_told_and_is_no_success(real: Api, vmtune: Vmtune) -> None
 def test_overrides_are_for_all_or_for_one(real: Api, vmtune: Vmtune) -> None:
     unknown = vmtune("evacuate", "a", "--plan", "--override", "nonsense")
     assert unknown.code == 1
-    assert "no blocker's code" in unknown.err
+    assert "not the code of a blocker" in unknown.err
     missing = vmtune("evacuate", "a", "--plan", "--override", "nobody:vm_cannot_migrate")
     assert missing.code == 1
     assert "no VM on a is named nobody" in missing.err

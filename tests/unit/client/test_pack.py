@@ -29,7 +29,7 @@ def test_a_bad_pack_is_refused_with_line_and_column(vmtune: Vmtune, tmp_path: Pa
     line = text.split("\n").index('unit = "weeks"') + 1
     ran = vmtune("pack", "check", str(file))
     assert ran.code == 1
-    assert f"{file}:{line}:1: 'weeks' is none of" in ran.err
+    assert f"{file}:{line}:1: 'weeks' is not one of" in ran.err
     assert "tunable.0.unit" in ran.err
     assert vmtune("pack", "check", str(tmp_path / "none.toml")).code == 1
 

@@ -44,6 +44,7 @@ INSTEAD = {
     r"of them drift": "drifted",
     r"in small": "small VMs and short times",
     r"to who\b": "to users who",
+    r"^is no (?!different)\w+|^is none of": "is not a, is not one of",
 }
 """By regular expression: what to say instead."""
 

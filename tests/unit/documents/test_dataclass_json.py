@@ -118,7 +118,7 @@ def test_what_is_missing_is_named_where_there_is_no_default() -> None:
         from_json(Whole, {}, "run")
     missing = [p.field for p in caught.value.problems]
     assert missing == [f"run.{name}" for name in GOOD]
-    with pytest.raises(InvalidInput, match="no object"):
+    with pytest.raises(InvalidInput, match="not an object"):
         from_json(Whole, [], "run")
 
 

@@ -109,5 +109,5 @@ def test_a_url_that_is_none_is_refused(url: str) -> None:
 def test_events_are_those_of_the_table() -> None:
     assert len(check_events([])) == 5
     assert check_events(["vm.drifted", "migration.ended"]) == ("migration.ended", "vm.drifted")
-    with pytest.raises(InvalidInput, match="is no event"):
+    with pytest.raises(InvalidInput, match="is not an event"):
         check_events(["vm.drifted", "test"])

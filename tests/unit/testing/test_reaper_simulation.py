@@ -127,7 +127,7 @@ def test_jitter_is_the_same_each_time_and_stays_within_its_share() -> None:
 
 @pytest.mark.parametrize("rows", [(), ((),), ((1.0,), (1.0, 2.0)), ((-1.0,),)])
 def test_what_is_no_trace_is_refused(rows: tuple[tuple[float, ...], ...]) -> None:
-    with pytest.raises(ValueError, match="is no trace"):
+    with pytest.raises(ValueError, match="is not a trace"):
         Trace("t", rows)
 
 

@@ -191,7 +191,7 @@ def fio_report(document: object, messages: str = "") -> FioReport:
     )
     if not jobs and not reader.problems:
         reader.refuse("fio.jobs", "missing", "there are no jobs", "give fio a job")
-    reader.done("this is no report of fio")
+    reader.done("this is not a report of fio")
     return FioReport(version, jobs, given, messages)
 
 
@@ -202,7 +202,7 @@ def _split(text: str) -> tuple[str, object]:
         return text[:begin].strip(), json.loads(text[begin:], parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"it is no JSON: {error}",
+            f"it is not a JSON: {error}",
             field="fio",
             code="not_json",
             remedy="use fio's --output-format=json, and let it come to its end",
@@ -210,7 +210,7 @@ def _split(text: str) -> tuple[str, object]:
 
 
 def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _job(reader: Reader, raw: object, where: str) -> FioJob:
@@ -286,7 +286,7 @@ def _percentiles(reader: Reader, raw: object, where: str) -> Mapping[float, floa
         except ValueError:
             percent = -1
         if not 0 <= percent <= 100:
-            reader.refuse(place, "invalid_value", f"{name[:40]!r} is no percentile",
+            reader.refuse(place, "invalid_value", f"{name[:40]!r} is not a percentile",
                           "0 to 100 are")  # fmt: skip
         percentiles[percent] = reader.number(value, place, 0, _LARGEST)
     return dict(sorted(percentiles.items()))

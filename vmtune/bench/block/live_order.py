@@ -61,7 +61,7 @@ class LiveOrder:
     @property
     def target(self) -> LiveTarget:
         """The VM, and which node of it."""
-        assert self.scenario.target is not None, "it is no running VM's"
+        assert self.scenario.target is not None, "it is not a running VM's"
         return self.scenario.target
 
     @property
@@ -91,7 +91,7 @@ class GuestOrder:
     @property
     def device(self) -> str:
         """What is read: ``/dev/vdb``."""
-        assert self.scenario.target is not None, "it is no running VM's"
+        assert self.scenario.target is not None, "it is not a running VM's"
         return self.scenario.target.device
 
 

@@ -111,7 +111,7 @@ def _kept(folder: Path) -> Kernel | None:
         image = own.read_bytes()
         if not kernel_version(image):
             raise SetupError(
-                f"{own} is no Linux kernel for x86",
+                f"{own} is not a Linux kernel for x86",
                 field="cache",
                 code="no_kernel",
                 remedy="put a bzImage there, or remove it",
@@ -168,7 +168,7 @@ def _unpack(files: Path, folder: Path) -> Kernel:
         else:
             raise _not_had(folder, "its package has no /boot/vmlinuz")
     if not kernel_version(image):
-        raise _not_had(folder, "its package's /boot/vmlinuz is no kernel for x86")
+        raise _not_had(folder, "its package's /boot/vmlinuz is not a kernel for x86")
     new = files.with_name(OWN)
     new.write_bytes(image)
     return Kernel(new.replace(folder / _name(image)), kernel_version(image))

@@ -83,7 +83,7 @@ def from_document(raw: object) -> Run:
             f"version {str(given.get('version'))[:20]} is not known, only {VERSION}",
             "import it with the vmtune that exported it, or a newer one",
         )
-    reader.done("this is no run that this vmtune can read")
+    reader.done("this is not a run that this vmtune can read")
     record = _record(reader, given)
     run = read(reader, Run, given["run"], "run")
     if run is not None:
@@ -127,7 +127,7 @@ def _check(reader: Reader, run: Run) -> None:
             reader.refuse(
                 "run.metrics",
                 "invalid_name",
-                f"{name[:40]!r} is no metric's name",
+                f"{name[:40]!r} is not a metric's name",
                 "use lower-case letters, digits and underscores",
             )
 
@@ -244,7 +244,7 @@ def _unpacked(packed: bytes) -> str:
 
 def _no_table(why: str) -> InvalidInput:
     return InvalidInput(
-        f"this is no table of a run: {why}",
+        f"this is not a table of a run: {why}",
         field="file",
         code="unknown_format",
         remedy="give a csv.gz that vmtune exported",

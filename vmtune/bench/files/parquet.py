@@ -169,7 +169,7 @@ def _library() -> tuple[Any, Any]:  # any: pyarrow and its Parquet part
 
 def _no_table(why: str) -> InvalidInput:
     return InvalidInput(
-        f"this is no table of a run: {why}",
+        f"this is not a table of a run: {why}",
         field="file",
         code="unknown_format",
         remedy="give a Parquet file that vmtune exported",

@@ -230,7 +230,7 @@ def read_report(text: str) -> Document:
             raise ValueError("a text has the character U+0000")
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"the report is no JSON: {str(error)[:MAX_TOLD]}",
+            f"the report is not a JSON: {str(error)[:MAX_TOLD]}",
             field="report",
             code="not_json",
             remedy="give the file that guestperf wrote, as it is",
@@ -243,7 +243,7 @@ def read_report(text: str) -> Document:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     return number
 
 

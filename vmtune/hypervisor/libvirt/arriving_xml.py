@@ -26,7 +26,7 @@ class LibvirtArrivingXml:
             vm = None
         if root.tag != "domain" or vm is None or not name:
             raise InvalidInput(
-                "the XML is no domain's: it has no UUID, no name, or another element around it",
+                "the XML is not a domain's: it has no UUID, no name, or another element around it",
                 field="xml",
                 code="no_domain",
                 remedy="send the XML that libvirt gives to its hooks",

@@ -36,7 +36,7 @@ def edit_boot_xml(xml: str, changes: Sequence[Change]) -> str:
             edit_setting(document, change)
         else:
             raise CommandRefused(
-                f"{change.tunable} is no setting of the VM's configuration",
+                f"{change.tunable} is not a setting of the VM's configuration",
                 field=f"values.{change.tunable}",
                 code="not_a_boot_setting",
             )

@@ -60,7 +60,7 @@ def migration_arguments(values: Mapping[str, Value]) -> MigrationArguments:
         libvirt = row.libvirt
         if row.route is not Route.MIGRATE or libvirt is None:
             raise CommandRefused(
-                f"{name} is no setting of libvirt's migration",
+                f"{name} is not a setting of libvirt's migration",
                 field=f"values.{name}",
                 code="not_a_migration_setting",
             )
@@ -78,7 +78,9 @@ def migration_arguments(values: Mapping[str, Value]) -> MigrationArguments:
             case LibvirtKind.PARAMETER:
                 parameters[libvirt.name] = _scaled(row, value)
             case _:
-                raise AssertionError(f"{name}: {libvirt.kind.value} is no argument of a migration")
+                raise AssertionError(
+                    f"{name}: {libvirt.kind.value} is not an argument of a migration"
+                )
     if methods:
         flags.append(_COMPRESSED)
         parameters[_COMPRESSION] = methods

@@ -42,7 +42,7 @@ def ask_kvm(path: Path) -> KvmSeen:
             for number in (_KVM_CAP_DIRTY_LOG_RING, _KVM_CAP_DIRTY_LOG_RING_ACQ_REL)
         ]
     except OSError as error:
-        return KvmSeen(present=True, why_not=f"it is no KVM: {error.strerror}")
+        return KvmSeen(present=True, why_not=f"it is not KVM: {error.strerror}")
     finally:
         os.close(kvm)
     return KvmSeen(present=True, dirty_ring_bytes=max(sizes))

@@ -174,7 +174,7 @@ def _wish(name: str, row: Mapping[str, Any]) -> Wish:  # any JSON
     floor = row.get("floor")
     for value in (*claims.values(), *([floor["value"]] if floor else ())):
         if type(value) is not int or not 0 <= value <= bounds.most:
-            raise ValueError(f"{value!r} is no value of {bounds.name}")
+            raise ValueError(f"{value!r} is not a value of {bounds.name}")
     if min(claims.values(), default=bounds.least) < bounds.least:
         raise ValueError(f"{bounds.name} is not set below {bounds.least}")
     return Wish(claims, Floor(floor["value"], str(floor["why"])) if floor else None)
@@ -213,7 +213,7 @@ def _document(path: Path) -> dict[str, dict[str, Any]]:  # any JSON
         except (OSError, ValueError, RecursionError) as error:
             raise _damaged(path, str(error)) from error
     if not isinstance(document, dict) or not all(isinstance(v, dict) for v in document.values()):
-        raise _damaged(path, "it is no object of objects")
+        raise _damaged(path, "it is not an object of objects")
     return document
 
 

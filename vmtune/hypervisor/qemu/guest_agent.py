@@ -150,4 +150,4 @@ def _text(data: str | None) -> str:
     try:
         return base64.b64decode(data or "", validate=True).decode(errors="replace")
     except binascii.Error as error:
-        raise ValueError(f"its output is no base64: {error}") from error
+        raise ValueError(f"its output is not base64: {error}") from error

@@ -144,7 +144,7 @@ async def find_socket(monitor: Monitor) -> Path:
     raise SetupError(
         "its QEMU has no channel for a guest agent"
         if not name
-        else "the channel of its guest agent is no socket on which its QEMU listens",
+        else "the channel of its guest agent is not a socket on which its QEMU listens",
         field="vm",
         code=NO_AGENT,
         remedy=_GIVE_IT_ONE,

@@ -244,7 +244,7 @@ class QmpMonitor:
         except ConnectError as error:
             kind = _NoGreeting if isinstance(error.exc, GreetingError) else HostUnreachable
             raise kind(
-                f"{self.path} is no QMP monitor, or QEMU just ended: {error.exc}", code=NO_QEMU
+                f"{self.path} is not a QMP monitor, or QEMU just ended: {error.exc}", code=NO_QEMU
             ) from error
         finally:
             if client.runstate is not Runstate.RUNNING:

@@ -62,7 +62,7 @@ def check_scopes(given: Collection[str], what: str = "scopes") -> frozenset[Scop
     if not given:
         raise InvalidInput("at least one scope is needed", field=what, remedy=choices)
     problems = [
-        Problem(f"{what}.{index}", "not_a_choice", f"{name[:60]!r} is no scope", choices)
+        Problem(f"{what}.{index}", "not_a_choice", f"{name[:60]!r} is not a scope", choices)
         for index, name in enumerate(given)
         if name not in known
     ]

@@ -91,7 +91,7 @@ def judge_srcu(release: str, parameters: Collection[str]) -> SrcuVerdict:
         return SrcuVerdict(SrcuState.FIXED, "srcutree has the parameters that came with the fix")
     version = KernelVersion.parse(release)
     if version is None:
-        return SrcuVerdict(SrcuState.UNKNOWN, "it is no version of Linux that vmtune can read")
+        return SrcuVerdict(SrcuState.UNKNOWN, "it is not a version of Linux that vmtune can read")
     number = (version.major, version.minor)
     if number == (5, 19) and version.patch == 0 and version.rc is not None:
         return _candidate(version)

@@ -35,7 +35,7 @@ DISK_ROWS = (
     ),
     blocker(
         "disk_cannot_be_copied",
-        "the disk {target} is no file or block device of the host",
+        "the disk {target} is not a file or block device of the host",
         "leave it out: name the others (copy_disks)",
     ),
     blocker(

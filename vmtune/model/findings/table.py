@@ -161,7 +161,7 @@ _TABLE = (
     ),
     blocker(
         "network_address_invalid",
-        "it would be {value}, which is no address",
+        "it would be {value}, which is not an address",
         "change {name} in the profile, or for the destination with `vmtune host change`",
     ),
     blocker(

@@ -58,7 +58,7 @@ def check_limit(tunable: str, value: object) -> int:
     row = SYSCTLS.get(tunable)
     if row is None:
         raise InvalidInput(
-            f"{tunable[:80]!r} is no limit of the host that vmtune sets",
+            f"{tunable[:80]!r} is not a limit of the host that vmtune sets",
             field=f"values.{tunable[:80]}",
             code="unknown_limit",
             remedy=f"there are {', '.join(SYSCTLS)}",
@@ -70,7 +70,7 @@ def check_limit(tunable: str, value: object) -> int:
             str(error), field=f"values.{tunable}", code="invalid_value",
             remedy=f"{row.least} to {row.most}",
         ) from error  # fmt: skip
-    assert isinstance(number, int), f"{tunable} is no number"
+    assert isinstance(number, int), f"{tunable} is not a number"
     if not row.least <= number <= row.most:
         raise InvalidInput(
             f"{row.name} is not set to {number}: {row.least} to {row.most} are accepted",

@@ -73,7 +73,7 @@ def check_uri(uri: str, what: str = "uri", keys_dir: PurePath | None = None) -> 
     parts = match["path"].split("/") if match else []
     if match is None or (remote and not match["server"]) or ".." in parts:
         raise InvalidInput(
-            f"{uri[:100]!r} is no host that vmtune can drive",
+            f"{uri[:100]!r} is not a host that vmtune can drive",
             field=what,
             remedy="write a libvirt URI such as qemu:///system or qemu+ssh://root@NAME/system, "
             "or qmp+unix:///FOLDER for a folder of QMP sockets; a password cannot be part of it",
@@ -121,7 +121,7 @@ def check_address(address: str, what: str = "migration_address") -> str:
     """
     if address and not _ADDRESS.fullmatch(address):
         raise InvalidInput(
-            f"{address[:100]!r} is no host name or IP address",
+            f"{address[:100]!r} is not a host name or IP address",
             field=what,
             remedy="write a name or an address, without port",
         )

@@ -280,7 +280,7 @@ def _wrong_order(intent: Intent, field: str) -> Iterator[Problem]:
             yield Problem(
                 f"{where}.{index}",
                 "not_a_goal",
-                f"{goal} is to be relaxed, and is no goal of this intent",
+                f"{goal} is to be relaxed, and is not a goal of this intent",
                 f"name one or more of {_listed(intent)}",
             )
 

@@ -84,7 +84,7 @@ def read_step(text: str, field: str = "step") -> Mapping[str, object]:
     """
     when, colon, what = text.partition(":")
     if not colon:
-        raise InvalidInput(f"{text[:80]!r} is no step", field=field, remedy=_FORM)
+        raise InvalidInput(f"{text[:80]!r} is not a step", field=field, remedy=_FORM)
     return {"when": _read_trigger(when.strip(), field), "then": _read_action(what.strip(), field)}
 
 
@@ -111,7 +111,7 @@ def _seconds(text: str, field: str) -> int:
         ) from error
     if milliseconds % 1000:
         raise InvalidInput(
-            f"{text} is no whole number of seconds", field=field, remedy="write whole seconds"
+            f"{text} is not a whole number of seconds", field=field, remedy="write whole seconds"
         )
     return milliseconds // 1000
 

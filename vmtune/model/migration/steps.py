@@ -326,7 +326,7 @@ class _Reader:
         self, raw: object, field: str, names: tuple[str, ...]
     ) -> Mapping[str, object] | None:
         if not isinstance(raw, Mapping):
-            self._refuse(field, "invalid_value", f"{short(raw)} is no object", _FORM)
+            self._refuse(field, "invalid_value", f"{short(raw)} is not an object", _FORM)
             return None
         unknown = [str(name) for name in raw if name not in names]
         for name in unknown:
@@ -339,7 +339,7 @@ class _Reader:
         if isinstance(raw, int) and not isinstance(raw, bool) and least <= raw <= most:
             return raw
         reach = f"{least} to {most}"
-        self._refuse(field, "invalid_value", f"{short(raw)} is no whole number from {reach}",
+        self._refuse(field, "invalid_value", f"{short(raw)} is not a whole number from {reach}",
                      f"use {reach}")  # fmt: skip
         return None
 

@@ -70,7 +70,7 @@ def parse_set(text: str) -> frozenset[int]:
         first, dash, last = part.removeprefix("^").partition("-")
         low, high = _number(first), _number(last if dash else first)
         if low > high or (excluded and dash):
-            raise ValueError(f"{part!r} is no range")
+            raise ValueError(f"{part!r} is not a range")
         numbers = range(low, high + 1)
         found = found.difference(numbers) if excluded else found.union(numbers)
     if not found:
@@ -95,5 +95,5 @@ def format_set(numbers: Iterable[int]) -> str:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 5 and int(text) < _MOST):
-        raise ValueError(f"{text[:20]!r} is no number below {_MOST}")
+        raise ValueError(f"{text[:20]!r} is not a number below {_MOST}")
     return int(text)

@@ -177,7 +177,7 @@ class Tunable:
         if not isinstance(raw, str):
             raise ValueError(f"expects a word, not {_type_name(raw)}")
         if self.kind is Kind.CHOICE and raw not in self.choices:
-            raise ValueError(f"{raw!r} is none of {', '.join(self.choices)}")
+            raise ValueError(f"{raw!r} is not one of {', '.join(self.choices)}")
         if self.kind is Kind.TEXT:
             if not texts.is_form(self.form, raw):
                 raise ValueError(f"expects {texts.expects(self.form)}")
@@ -196,7 +196,9 @@ class Tunable:
             raise ValueError(f"{self.render(value)} is above the most, {self.render(self.maximum)}")
         if self.power_of_two and value & (value - 1):
             below = 1 << (value.bit_length() - 1)
-            raise ValueError(f"{value} is no power of two; the nearest are {below} and {below * 2}")
+            raise ValueError(
+                f"{value} is not a power of two; the nearest are {below} and {below * 2}"
+            )
         return value
 
     def _whole(self, raw: str | int, value: int) -> int:

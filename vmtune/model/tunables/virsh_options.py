@@ -148,7 +148,7 @@ def _compression(given: Given, problems: list[Problem]) -> dict[str, bool | int 
     for method in str(given.get(METHODS, "xbzrle")).split(","):
         if method not in COMPRESSIONS:
             known = ", ".join(COMPRESSIONS)
-            message = f"{method[:40]!r} is no compression"
+            message = f"{method[:40]!r} is not a compression method"
             problems.append(Problem(METHODS, "invalid_value", message, f"use one of {known}"))
         else:
             values |= COMPRESSIONS[method]

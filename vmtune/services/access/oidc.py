@@ -196,7 +196,7 @@ class OidcService:
             # Likewise: of many kinds, and none is this service's fault.
             raise _unreachable(type(error).__name__) from error
         if not isinstance(found, dict):
-            raise _unreachable("its answer is no JSON object")
+            raise _unreachable("its answer is not a JSON object")
         return found
 
     def _client(self) -> Any:  # any: as above

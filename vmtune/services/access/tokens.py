@@ -366,7 +366,7 @@ def _may_see(by: Identity, token: Token) -> bool:
 
 def _no_token() -> Unauthenticated:
     return Unauthenticated(
-        "this is no token of this service",
+        "this is not a token of this service",
         field="Authorization",
         code=TOKEN_UNKNOWN,
         remedy="check that it was copied completely, or request a new one",

@@ -207,7 +207,7 @@ def _check(request: EvacuationRequest) -> None:
     problems: list[Problem] = []
     if not MIN_PRIORITY <= request.priority <= MAX_PRIORITY:
         problems.append(
-            Problem("priority", "invalid", f"{request.priority} is no priority",
+            Problem("priority", "invalid", f"{request.priority} is not a valid priority",
                     f"give {MIN_PRIORITY} to {MAX_PRIORITY}; higher goes first")
         )  # fmt: skip
     for name in ("max_outgoing", "stop_after_failures"):

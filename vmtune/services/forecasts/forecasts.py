@@ -184,8 +184,8 @@ def _candidate(
             Problem(
                 "throughput",
                 "throughput_not_known",
-                f"no migration between {plan.host} and {plan.destination} is recorded, and there "
-                "is no bandwidth limit: what the path carries is not known",
+                f"no migration between {plan.host} and {plan.destination} is recorded, and "
+                "there is no bandwidth limit: what the path carries is not known",
                 "say it (throughput), set max_bandwidth_bytes_per_s, or migrate once",
             )
         )

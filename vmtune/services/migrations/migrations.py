@@ -359,7 +359,7 @@ _RUNNING = ", ".join(name for name, row in BUILT_IN.items() if row.running)
 def _check_priority(priority: int) -> None:
     if not MIN_PRIORITY <= priority <= MAX_PRIORITY:
         raise InvalidInput(
-            f"{priority} is no priority",
+            f"{priority} is not a valid priority",
             field="priority",
             remedy=f"give {MIN_PRIORITY} to {MAX_PRIORITY}; higher goes first",
         )
@@ -372,7 +372,7 @@ def check_overrides(codes: Collection[str], field: str = "overrides") -> None:
         Problem(
             f"{field}.{index}",
             "unknown_code",
-            f"{code[:60]!r} is no blocker's code",
+            f"{code[:60]!r} is not the code of a blocker",
             f"blockers are {', '.join(known)}",
         )
         for index, code in enumerate(codes)

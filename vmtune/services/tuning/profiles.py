@@ -290,5 +290,5 @@ def _uuid_text(text: str) -> str:
         return str(UUID(text))
     except ValueError:
         raise InvalidInput(
-            f"{text[:60]!r} is no UUID", field="key", remedy="name the VM by its UUID"
+            f"{text[:60]!r} is not a UUID", field="key", remedy="name the VM by its UUID"
         ) from None

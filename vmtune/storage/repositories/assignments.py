@@ -127,7 +127,7 @@ def _canonical(target: Target, key: str) -> str:
                 return str(UUID(key))
             except ValueError:
                 raise InvalidInput(
-                    f"{key[:70]!r} is no UUID",
+                    f"{key[:70]!r} is not a UUID",
                     field="key",
                     remedy="vmtune vm list shows the UUIDs",
                 ) from None

@@ -183,7 +183,7 @@ def test_what_is_no_document_is_refused(change: dict[str, object], field: str) -
 
 
 def test_a_list_is_no_document() -> None:
-    with pytest.raises(InvalidInput, match="this is no vmtune comparison"):
+    with pytest.raises(InvalidInput, match="this is not a vmtune comparison"):
         from_document([1])
 
 

@@ -155,7 +155,7 @@ def test_guest_memory_is_read_as_qemu_reads_it(
 def test_kvm_that_is_not_there_cannot_be_opened_or_is_no_kvm(tmp_path: Path) -> None:
     assert ask_kvm(tmp_path / "kvm") == KvmSeen(present=False)
     (tmp_path / "kvm").write_text("")
-    assert ask_kvm(tmp_path / "kvm").why_not == "it is no KVM: " + os.strerror(errno.ENOTTY)
+    assert ask_kvm(tmp_path / "kvm").why_not == "it is not KVM: " + os.strerror(errno.ENOTTY)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert ask_kvm(tmp_path / "loop").why_not == os.strerror(errno.ELOOP)
 

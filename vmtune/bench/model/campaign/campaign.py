@@ -207,7 +207,7 @@ class Campaign:
         fewest = 2 if self.kind is ScenarioKind.MIGRATION else 1
         return [
             ("name", bool(_NAME.fullmatch(self.name)), "invalid_name",
-             f"{self.name[:70]!r} is no name of a campaign",
+             f"{self.name[:70]!r} is not a valid campaign name",
              "use lower-case letters, digits, dots, dashes and underscores"),
             ("arms", fewest <= len(self.arms) <= MAX_ARMS, "number_of_arms",
              f"a campaign has {fewest} to {MAX_ARMS} arms, not {len(self.arms)}",
@@ -234,7 +234,7 @@ class Campaign:
             *self._rules_of_arms(),
             *(
                 (f"cells.{index}.name", bool(_CELL.fullmatch(cell.name)), "invalid_name",
-                 f"{cell.name[:70]!r} is no name of a cell",
+                 f"{cell.name[:70]!r} is not a valid cell name",
                  "use letters, digits, dots, dashes and underscores")
                 for index, cell in enumerate(self.cells)
             ),
@@ -246,8 +246,8 @@ class Campaign:
         """Why the primary metric cannot be it."""
         name = f"{self.primary_metric[:60]!r}"
         if self.primary_metric in METRICS and self.primary_metric not in METRICS_OF[self.kind]:
-            return f"{name} is no metric of a {self.kind}"
-        return f"{name} is no metric that has a better and a worse"
+            return f"{name} is not a metric of a {self.kind}"
+        return f"{name} is not a metric that has a better and a worse"
 
     def _rules_of_arms(self) -> list[tuple[str, bool, str, str, str]]:
         names = {arm.name for arm in self.arms}
@@ -257,12 +257,12 @@ class Campaign:
             others = sorted(names - {arm.name})
             rules += [
                 (f"{where}.name", bool(_ARM.fullmatch(arm.name)), "invalid_name",
-                 f"{arm.name[:70]!r} is no name of an arm",
+                 f"{arm.name[:70]!r} is not a valid arm name",
                  "use letters, digits, spaces and ., _ + -, with a letter or digit at both ends"),
                 (f"{where}.revision", arm.revision is None or bool(arm.profile), "needs_profile",
                  "a revision is that of a profile", "give profile, or leave revision out"),
                 (f"{where}.qemu", not arm.qemu or bool(_QEMU.fullmatch(arm.qemu)), "invalid_name",
-                 f"{arm.qemu[:70]!r} is no name of a QEMU",
+                 f"{arm.qemu[:70]!r} is not a valid QEMU name",
                  "name one of the service's settings; a path cannot be given here"),
                 (f"{where}.testbed",
                  arm.testbed is Testbed.DIRECT or self.kind is ScenarioKind.MIGRATION,

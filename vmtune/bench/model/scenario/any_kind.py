@@ -86,7 +86,7 @@ def _kind(raw: object, where: str, base: AnyScenario | None) -> ScenarioKind:
         return known[0]
     words = usual.value if base is not None else ", ".join(ScenarioKind)
     raise InvalidInput(
-        f"{short(said)} is no kind of scenario"
+        f"{short(said)} is not a kind of scenario"
         if not known
         else f"a scenario of the kind {usual.value} cannot become one of the kind {known[0].value}",
         field=join(where, "kind"),

@@ -103,7 +103,7 @@ class BlockScenario(Named):
                 Problem(
                     "name",
                     "invalid_name",
-                    f"{short(self.name)} is no name of a scenario",
+                    f"{short(self.name)} is not a valid scenario name",
                     NAME_FORM,
                 )
             )

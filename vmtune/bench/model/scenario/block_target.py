@@ -28,7 +28,7 @@ def _vm(reader: Reader, raw: object, where: str) -> UUID | None:
     try:
         return UUID(str(raw))
     except ValueError:
-        reader.refuse(where, "invalid_value", f"{short(raw)} is no UUID of a VM",
+        reader.refuse(where, "invalid_value", f"{short(raw)} is not a UUID of a VM",
                       "`vmtune vm list` shows them")  # fmt: skip
         return None
 
@@ -75,7 +75,7 @@ def problems_of(
                       "guest: it cannot be both", "leave one of them out")  # fmt: skip
     if target.device and not target.device.startswith("/"):
         yield Problem("target.device", "invalid_value",
-                      f"{short(target.device)} is no path in the guest",
+                      f"{short(target.device)} is not a path in the guest",
                       "write it like /dev/vdb")  # fmt: skip
     if target.own and cell.node is not NodeKind.VM:
         yield Problem("cell.node", "not_a_choice",

@@ -96,7 +96,7 @@ class BootScenario(Named):
         least = LEAST_LINUX_BYTES if cell.guest is BootGuest.LINUX else LEAST_MEMORY_BYTES
         return [
             ("name", bool(NAME.fullmatch(self.name)), "invalid_name",
-             f"{short(self.name)} is no name of a scenario", NAME_FORM),
+             f"{short(self.name)} is not a valid scenario name", NAME_FORM),
             ("cell.firmware", not impossible, "firmware_cannot_start_guest", impossible,
              f"boot {BootGuest.LINUX} with {Firmware.OVMF}, or use {Firmware.SEABIOS}"),
             ("cell.memory_bytes", cell.memory_bytes % MIB == 0, "not_whole_mib",

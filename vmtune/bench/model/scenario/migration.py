@@ -124,7 +124,7 @@ class Scenario(Named):
         memory, region = self.vm.memory_bytes, self.workload.region_bytes
         return [
             ("name", bool(NAME.fullmatch(self.name)), "invalid_name",
-             f"{short(self.name)} is no name of a scenario", NAME_FORM),
+             f"{short(self.name)} is not a valid scenario name", NAME_FORM),
             ("vm.memory_bytes", memory % MIB == 0, "not_whole_mib",
              f"{memory} bytes are not whole MiB", "QEMU takes memory in MiB: round it"),
             ("workload.region_bytes", region + GUEST_NEEDS_BYTES <= memory, "region_too_large",

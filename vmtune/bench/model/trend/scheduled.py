@@ -48,7 +48,7 @@ def read_every(text: object) -> int:
     seconds = int(found[1] or 1) * _UNITS_S[found[2].lower()] if found else 0
     if not LEAST_S <= seconds <= MOST_S:
         raise InvalidInput(
-            f"{str(text)[:60]!r} is no interval from 10 minutes to 90 days",
+            f"{str(text)[:60]!r} is not an interval from 10 minutes to 90 days",
             field="every",
             code="invalid_value",
             remedy='write it like "1 day" or "12 hours"',

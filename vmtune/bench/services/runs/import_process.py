@@ -52,7 +52,7 @@ def read(content: bytes, name: str) -> ReadRun:
             f"the body is not JSON: {why}", field="body", code="not_json", remedy="send one object"
         ) from error
     if not isinstance(document, dict):
-        raise InvalidInput("the body is no JSON object", field="body", remedy="send one object")
+        raise InvalidInput("the body is not a JSON object", field="body", remedy="send one object")
     run = read_run(document, name)
     head = replace(run, record=None)
     packed = pack_record(run.record)

@@ -125,7 +125,7 @@ class LiveRuns:
 
 
 def _vm(scenario: BlockScenario) -> UUID:
-    assert scenario.target is not None, "it is no running VM's"
+    assert scenario.target is not None, "it is not a running VM's"
     return scenario.target.vm
 
 

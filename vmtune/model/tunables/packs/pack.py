@@ -388,7 +388,7 @@ class _Reader(Reader):
     def _sentence(self, raw: object, field: str) -> str:
         text = self._filled(raw, field)
         if text.strip() and not text.endswith(".") and isinstance(raw, str):
-            self.refuse(field, "invalid_value", "it is no sentence", "end it with a full stop")
+            self.refuse(field, "invalid_value", "it is not a sentence", "end it with a full stop")
         return text
 
     def _one_of(self, raw: object, field: str, some: tuple[Any, ...], default: Any) -> Any:

@@ -17,7 +17,7 @@ from vmtune.units import Unit
 SWITCHOVER = (
     Tunable(
         "max_bandwidth_bytes_per_s", "Bandwidth limit",
-        "The most that pre-copy may send; 0 is no limit. QEMU alone starts at 128 MiB/s, "
+        "The most that pre-copy may send; 0 means no limit. QEMU alone starts at 128 MiB/s, "
         "libvirt without a limit.",
         Kind.INTEGER, Route.MIGRATE, Side.SOURCE, Unit.BYTES_PER_S, 128 * MIB, 0, 1 << 62,
         qmp=parameter("max-bandwidth"),
@@ -61,7 +61,7 @@ SWITCHOVER = (
     ),
     Tunable(
         "max_postcopy_bandwidth_bytes_per_s", "Post-copy bandwidth limit",
-        "The most that post-copy may send in the background; 0 is no limit.",
+        "The most that post-copy may send in the background; 0 means no limit.",
         Kind.INTEGER, Route.MIGRATE, Side.SOURCE, Unit.BYTES_PER_S, 0, 0, 1 << 62,
         qmp=parameter("max-postcopy-bandwidth"),
         libvirt=libvirt_parameter("bandwidth.postcopy", "--postcopy-bandwidth", scale=MIB),

@@ -164,7 +164,7 @@ def test_a_metric_of_another_kind_cannot_be_judged(one: AnyScenario) -> None:
     with pytest.raises(InvalidInput) as error:
         campaign(one, primary_metric=other)
     (problem,) = error.value.problems
-    assert f"no metric of a {kind_of(one)}" in problem.message
+    assert f"not a metric of a {kind_of(one)}" in problem.message
     assert all(name in problem.remedy for name in judged_metrics(kind_of(one)))
 
 

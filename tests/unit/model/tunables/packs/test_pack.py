@@ -133,7 +133,7 @@ REFUSED: list[tuple[str, str, int, str, str]] = [
      "invalid_value", "name of QEMU's"),
     (change('["virtio-balloon-pci", "virtio-balloon-ccw"]', "[]"), "tunable.0.qom.types", 15,
      "missing", "no type"),
-    (change('"virtio-balloon-ccw"', "3"), "tunable.0.qom.types.1", 15, "invalid_value", "no text"),
+    (change('"virtio-balloon-ccw"', "3"), "tunable.0.qom.types.1", 15, "invalid_value", "not text"),
     (change('name = "gear"', 'name = "stats_interval_s"'), "tunable.1.name", 19,
      "duplicate_name", "twice"),
     (change('name = "gear"', 'name = "multifd"'), "tunable.1.name", 19, "shadowing_name", "own"),
