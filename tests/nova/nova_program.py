@@ -6,7 +6,7 @@ Nova's Python.
 It reads orders, each a line of JSON, and answers each with a line of JSON: how it ended. An order
 has ``dest`` (the destination's address), ``vm`` (UUID), ``memory_mb``, ``options`` (of nova.conf's
 section libvirt), and ``then``: what an operator orders meanwhile, ``abort`` or ``force_complete``,
-once the migration's job has run for ``after_s``.
+``after_s`` after QEMU began to send.
 
 Only what a cloud around it would do is left out: the database, the message queue, and networks.
 """
@@ -84,7 +84,9 @@ def order_meanwhile(driver, instance, order, over):
     domain = driver._host.get_guest(instance)._domain
     while not over.is_set():
         try:
-            running = domain.jobInfo()[0] == libvirt.VIR_DOMAIN_JOB_UNBOUNDED
+            kind, _, _, _, sent, *_ = domain.jobInfo()
+            # libvirt's job begins before: on a busy machine its destination takes seconds to start.
+            running = kind == libvirt.VIR_DOMAIN_JOB_UNBOUNDED and sent > 0
         except libvirt.libvirtError:
             running = False
         if running and instance.uuid in driver.active_migrations:

@@ -91,15 +91,19 @@ class Compute:
     def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
         self._process = process
         self._log = log
+        self._owed = 1  # that it is ready
 
     def order(self, it: Live, vm: lab.LabVm, to: str, then: str = "", **given: Any) -> None:
         """Have it migrate the VM to host *to*."""
+        while self._owed:  # a test that failed has not waited for it
+            self.answer()
         settings = it.settings
         address = settings.address_a if to == "a" else settings.address_b
         order = {"dest": address.partition("/")[0], "vm": vm.uuid, "memory_mb": 128, **given}
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({**order, "then": then}) + "\n")
         self._process.stdin.flush()
+        self._owed += 1
 
     def answer(self) -> Result:
         """How what was ordered has ended."""
@@ -107,6 +111,7 @@ class Compute:
         while line := self._process.stdout.readline():
             if line.startswith("{"):
                 found: Result = json.loads(line)
+                self._owed -= 1
                 return found
         raise AssertionError(self._log.read_text()[-4000:])
 

@@ -75,6 +75,8 @@ class Observer:
         self._news: dict[_Where, Callable[[], None]] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._arriving: dict[UUID, str] = {}
+        self._found_arriving: set[UUID] = set()
+        """Those of which no event said so: they were looked at."""
         self._seen: set[_Where] = set()
         self._closed = False
 
@@ -139,6 +141,9 @@ class Observer:
         match event.kind:
             case EventKind.VM_STATE if event.detail == VmState.INCOMING.value:
                 self._arriving[event.vm] = host
+                self._found_arriving.discard(event.vm)
+            case EventKind.VM_STATE if event.detail == VmState.RUNNING.value:
+                self._runs(where)
             case EventKind.VM_STATE if event.detail == VmState.MIGRATED.value:
                 self._departed.add(where)
             case EventKind.VM_STATE if event.detail == VmState.SHUT_OFF.value:
@@ -184,6 +189,14 @@ class Observer:
         self._arrivals += 1
         if self._arriving.get(vm) == host:
             del self._arriving[vm]
+
+    def _runs(self, where: _Where) -> None:
+        """libvirt says it later than QEMU says that the migration completed: who looked in between
+        has found the VM arriving still."""
+        self._arrivals += 1
+        if where[1] in self._found_arriving:
+            self._found_arriving.discard(where[1])
+            self._arrived(where)
 
     def _inspect_soon(
         self, where: _Where, driver: Driver, reported_at: datetime, began: bool, first: bool
@@ -263,8 +276,9 @@ class Observer:
         before = self._arrivals
         try:
             if await driver.vm_state(vm) is VmState.INCOMING:
-                if self._arrivals == before:  # else it may be there by now
-                    self._arriving[vm] = host
+                if self._arrivals == before and self._arriving.get(vm) != host:
+                    self._arriving[vm] = host  # else it may be there by now
+                    self._found_arriving.add(vm)
                 return Snapshot(QemuStatus.NONE)
             snapshot = await driver.migration(vm)
         except NotFound:

@@ -17,6 +17,7 @@ from tests.support.world import World, assemble, world
 from vmtune.bench.model.runs.run import RunState
 from vmtune.errors import Conflict, VmtuneError
 from vmtune.hypervisor.protocol import DriverEvent, EventKind
+from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.observed import BEGUN_WITHOUT, missing_flags
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus, Trigger
@@ -222,6 +223,23 @@ async def test_a_late_event_of_vmtunes_own_finds_nothing(it: World) -> None:
     reported_at = done.created_at + (done.ended_at - done.created_at) / 2
     await it.observer._inspect(("a", VM), it.drivers["a"], reported_at, began=True, first=True)
     assert [record.trigger for record in records(it)] == [Trigger.VMTUNE]
+
+
+async def test_one_that_was_looked_at_just_after_it_arrived_can_leave_again(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = it.drivers["a"]
+
+    async def arriving_still(vm: UUID) -> VmState:
+        return VmState.INCOMING
+
+    with monkeypatch.context() as late:
+        late.setattr(driver, "vm_state", arriving_still)
+        await it.observer._inspect(("a", VM), driver, datetime.now(UTC), began=True, first=True)
+    driver._hub.publish(DriverEvent(EventKind.VM_STATE, VM, VmState.RUNNING.value))
+    begin(it, converges=True)
+    done = await ended(it, await found(it))
+    assert (done.state, done.source) == (MigrationState.COMPLETED, "a")
 
 
 async def test_an_application_that_is_under_way_is_waited_for(it: World) -> None:
