@@ -56,7 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = [index for index, item in enumerate(items) if here in item.path.parents]
     for index, item in zip(places, sorted((items[i] for i in places), key=_turn), strict=True):
         item.add_marker(pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never"))
-        item.add_marker(pytest.mark.timeout(180))
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(180))
         items[index] = item
 
 

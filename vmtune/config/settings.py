@@ -283,7 +283,7 @@ def _read(path: Path) -> Mapping[str, object]:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"the settings file {path} is not a TOML: {error}",
+            f"the settings file {path} is not TOML: {error}",
             field="config",
             remedy='write lines such as state_dir = "/var/lib/vmtune"',
         ) from error

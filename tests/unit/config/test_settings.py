@@ -211,7 +211,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "vmtune.toml"
     path.write_bytes(content)
-    with pytest.raises(InvalidInput, match="no TOML"):
+    with pytest.raises(InvalidInput, match="not TOML"):
         Settings.load(path, {})
 
 
