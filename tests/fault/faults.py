@@ -80,12 +80,20 @@ FAULTS = {
     "abort": Fault("aborted by another client", Kind.SQLITE, abort_by_another),
     "pause": Fault("guest paused by another client", Kind.SQLITE, pause_by_another),
     "disk-error": Fault(
-        "I/O error of the guest's disk", Kind.SQLITE, fail_disk, disk=True, within_s=1.5
+        "I/O error of the guest's disk", Kind.SQLITE, fail_disk("a"), disk=True, within_s=1.5
     ),
     "stopped": Fault("SIGSTOP and SIGCONT", Kind.TWO, stop_and_continue),
     "long-link": Fault("link down for up to a minute", Kind.SQLITE, cut_link(60), slow=True),
     "postcopy-link": Fault(
         "in post-copy: link down for up to a minute", Kind.SQLITE, cut_link(60), postcopy=True
+    ),
+    "postcopy-disk-error": Fault(
+        "in post-copy: I/O error of the guest's disk",
+        Kind.SQLITE,
+        fail_disk("b"),
+        postcopy=True,
+        disk=True,
+        within_s=2,
     ),
     "postcopy-service": Fault(
         "in post-copy: kill -9 of the service", Kind.SQLITE, kill_service, postcopy=True
@@ -208,6 +216,16 @@ FAULTS = {
         mend=mend_link,
         says=frozenset({"abort_waits", "cancel_hangs"}),
     ),
+    "direct-postcopy-lost-link": Fault(
+        "without libvirt, in post-copy: link down for good",
+        Kind.DIRECT,
+        lose_link(),
+        stays=_SPLIT,
+        postcopy=True,
+        slow=True,
+        mend=mend_link,
+        says=frozenset({"postcopy_stalled", "postcopy_paused"}),
+    ),
     "direct-abort": Fault(
         "without libvirt: aborted by another client", Kind.DIRECT, ask("migrate_cancel")
     ),
@@ -217,9 +235,17 @@ FAULTS = {
     "direct-disk-error": Fault(
         "without libvirt: I/O error of the guest's disk",
         Kind.DIRECT,
-        fail_disk,
+        fail_disk("a"),
         disk=True,
         within_s=3,
+    ),
+    "direct-postcopy-disk-error": Fault(
+        "without libvirt, in post-copy: I/O error of the guest's disk",
+        Kind.DIRECT,
+        fail_disk("b"),
+        postcopy=True,
+        disk=True,
+        within_s=2,
     ),
     "direct-postcopy-pause": Fault(
         "without libvirt: post-copy paused by another client",

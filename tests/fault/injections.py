@@ -212,44 +212,49 @@ def pause_by_another(testbed: FaultTestbed, tried: Try, chance: random.Random) -
     return f"for {seconds:.1f} s"
 
 
-def fail_disk(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
-    """The source's disk fails; an operator mends it, and resumes the guest where it stands.
+def fail_disk(which: str) -> Inject:
+    """A host's disk fails; an operator mends it, and resumes the guest where it stands.
 
-    It does not fail where the guest has left: the destination's QEMU has the disk to itself.
+    It does not fail where the guest has left that host: the other's QEMU has the disk to itself.
     """
-    ask_qemu = testbed.live.ask if isinstance(testbed.live, DirectLive) else _by_libvirt(testbed)
-    fails = chance.choice(("read", "write"))
-    whole = ask_qemu("a", tried.vm, "qom-get", path=DISK, property="drive")
-    if whole is None:
-        return "it had left"
-    rule = {"event": "none", "iotype": fails, "errno": errno.EIO}
-    broken = {"driver": "blkdebug", "node-name": "broken", "image": whole, "inject-error": [rule]}
-    for command, arguments in (
-        ("blockdev-add", broken),
-        ("qom-set", {"path": DISK, "property": "drive", "value": "broken"}),
-    ):
-        if ask_qemu("a", tried.vm, command, **arguments) is None:
+
+    def inject(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+        live = testbed.live
+        ask_qemu = live.ask if isinstance(live, DirectLive) else _by_libvirt(testbed)
+        fails = chance.choice(("read", "write"))
+        whole = ask_qemu(which, tried.vm, "qom-get", path=DISK, property="drive")
+        if whole is None:
             return "it had left"
-    begun = time.monotonic()
-    while not (stopped := _stopped_by_disk(ask_qemu, tried)):
-        if time.monotonic() - begun > _DISK_USED_WITHIN_S or not ask_qemu(
-            "a", tried.vm, "query-status"
+        rule = {"event": "none", "iotype": fails, "errno": errno.EIO}
+        broken = {"driver": "blkdebug", "node-name": "broken", "image": whole}
+        for command, arguments in (
+            ("blockdev-add", {**broken, "inject-error": [rule]}),
+            ("qom-set", {"path": DISK, "property": "drive", "value": "broken"}),
         ):
-            return f"{fails}s failed, and it left for where they do not"
-        time.sleep(0.02)
-    again = chance.random() < 0.5
-    if again:
-        # An operator's first attempt comes too early: it stops with the same error.
-        _go_on(testbed, ask_qemu, tried)
-    seconds = chance.uniform(0.2, 4)
-    time.sleep(seconds)
-    ask_qemu("a", tried.vm, "qom-set", path=DISK, property="drive", value=whole)
-    give_up = time.monotonic() + _RESUMES_WITHIN_S
-    while _stopped_by_disk(ask_qemu, tried) and time.monotonic() < give_up:
-        _go_on(testbed, ask_qemu, tried)
-        time.sleep(0.1)
-    twice = ", resumed once in vain" if again else ""
-    return f"{fails}s failed: the guest stood on {stopped} for {seconds:.1f} s{twice}"
+            if ask_qemu(which, tried.vm, command, **arguments) is None:
+                return "it had left"
+        begun = time.monotonic()
+        while not (stopped := _stopped_by_disk(ask_qemu, tried)):
+            if time.monotonic() - begun > _DISK_USED_WITHIN_S or not ask_qemu(
+                which, tried.vm, "query-status"
+            ):
+                return f"{fails}s failed, and it left for where they do not"
+            time.sleep(0.02)
+        again = chance.random() < 0.5
+        if again:
+            # An operator's first attempt comes too early: it stops with the same error.
+            _go_on(testbed, ask_qemu, tried)
+        seconds = chance.uniform(0.2, 4)
+        time.sleep(seconds)
+        ask_qemu(which, tried.vm, "qom-set", path=DISK, property="drive", value=whole)
+        give_up = time.monotonic() + _RESUMES_WITHIN_S
+        while _stopped_by_disk(ask_qemu, tried) and time.monotonic() < give_up:
+            _go_on(testbed, ask_qemu, tried)
+            time.sleep(0.1)
+        twice = ", resumed once in vain" if again else ""
+        return f"{fails}s failed: the guest stood on {stopped} for {seconds:.1f} s{twice}"
+
+    return inject
 
 
 def _go_on(testbed: FaultTestbed, ask_qemu: AskQemu, tried: Try) -> None:
