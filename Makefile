@@ -16,7 +16,7 @@ MKDOCS := said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports test-ansible test-nova test-clients web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports test-releases test-ansible test-nova test-clients web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,6 +111,10 @@ fault: packages-for-tests $(READY)  ## faults at random moments of migrations (h
 
 test-transports: packages-for-tests $(READY)  ## SSH, TLS, TCP with SASL, libssh and polkit between lab machines (as root; takes minutes)
 	@$(BIN)/pytest tests/transports $(PYTEST_ARGS)
+
+test-releases: packages-for-tests $(READY)  ## drivers and service over the QEMU of another Debian release, SUITE=sid (as root; needs debootstrap; half an hour)
+	@sh tests/releases/unpack.sh $(or $(SUITE),sid)
+	@PATH=$(CURDIR)/.cache/qemu-$(or $(SUITE),sid):$$PATH $(BIN)/pytest -n 3 --dist loadfile tests/contract tests/e2e $(PYTEST_ARGS)
 
 test-clients: packages-for-tests $(READY) $(WEB_READY)  ## clients that stock generators make (Python, TypeScript, Go) build and migrate (as root; takes minutes)
 	@$(BIN)/pytest tests/clients $(PYTEST_ARGS)

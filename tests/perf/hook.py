@@ -22,7 +22,7 @@ from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder, interleaved, timed_ms
 from vmtune.admin.demo.service import running_service
 from vmtune.hook import HookSettings, Script
-from vmtune.lab import VmSettings
+from vmtune.lab import LabSettings, VmSettings
 from vmtune.lab.domain_xml import VmFiles, build_domain_xml
 
 REPEATS = 60
@@ -54,7 +54,7 @@ def migrate_begin(hook: Path, xml: bytes, expected: str) -> None:
 
 def a_domain(at: Path) -> bytes:
     """A VM's XML, with as much in it as those of real VMs have (some 8 KB)."""
-    files = VmFiles(Path("/usr/bin/qemu-system-x86_64"), at / "kernel", at / "serial")
+    files = VmFiles(LabSettings().qemu, at / "kernel", at / "serial")
     xml = build_domain_xml(VmSettings(), files, kvm=True)
     note = "<description>" + "x" * max(0, 8192 - len(xml)) + "</description></domain>"
     return xml.replace("</domain>", note).encode()

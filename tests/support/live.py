@@ -24,7 +24,7 @@ from vmtune.model.workload import Workload
 PATIENCE_S = 60
 STARTS_WITHIN_S = 180
 """How soon a program of vmtune has started, even on a busy machine."""
-QEMU = Path("/usr/bin/qemu-system-x86_64")
+QEMU = lab.LabSettings().qemu
 ENDED = ("completed", "failed", "cancelled", "unknown")
 
 

@@ -106,8 +106,8 @@ class Controls(Protocol):
     async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
         """Set values in the order given; neighbours of one kind go together.
 
-        Stops after the first group of neighbours that has a refusal. What was set by then
-        stays set: the caller restores it from its journal.
+        Where something is refused, the rest may be set or not: the caller restores it from its
+        journal.
 
         :raise CommandRefused: with the field ``values.<tunable>`` where one is to blame.
         """
@@ -193,6 +193,12 @@ class Driver(Controls, Protocol):
 
     async def vm_facts(self, vm: UUID) -> VmFacts:
         """Probe a VM and its QEMU, with a reading of every tunable that can be read."""
+
+    async def write_and_read(
+        self, vm: UUID, changes: Sequence[Change], tunables: Collection[str]
+    ) -> dict[str, Reading]:
+        """Set values as :meth:`write` does, and read the named tunables after that, as
+        :meth:`read` does, with as little waiting in between as the way to QEMU allows."""
 
     async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
         """Set values in the persistent configuration, for the VM's next start.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -21,6 +22,11 @@ _FOLDER_LONGEST = _SOCKET_LONGEST - len("/a/run/libvirt/libvirt-admin-sock")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 
 
+def _installed_qemu() -> Path:
+    name = "qemu-system-x86_64"
+    return Path(shutil.which(name) or f"/usr/bin/{name}")
+
+
 @dataclass(frozen=True, slots=True)
 class LabSettings:
     """Where the lab is and what it runs.
@@ -35,7 +41,7 @@ class LabSettings:
     :param libvirt_root: a folder with Debian's libvirt packages unpacked
         (``dpkg -x``), run instead of the installed libvirt; ``libvirtd`` is
         then ignored.
-    :param qemu: the emulator of the VMs.
+    :param qemu: the emulator of the VMs; unless it is named, the one on the PATH.
     :param env: additional environment of both daemons, as pairs.
     :param machines: give each host a root of its own, sshd, and libvirt by TLS instead of TCP.
     :param migration_address_a: of machines: where the first host's migrations arrive.
@@ -52,7 +58,7 @@ class LabSettings:
     folder: Path = Path("/run/vmtune-lab")
     libvirtd: Path = Path("/usr/sbin/libvirtd")
     libvirt_root: Path | None = None
-    qemu: Path = Path("/usr/bin/qemu-system-x86_64")
+    qemu: Path = field(default_factory=_installed_qemu)
     env: tuple[tuple[str, str], ...] = ()
     machines: bool = False
     migration_address_a: str = "10.98.0.1/24"

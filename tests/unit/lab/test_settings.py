@@ -123,3 +123,15 @@ def test_variables_change_the_defaults() -> None:
     assert LabSettings.from_variables({}) == LabSettings()
     with pytest.raises(InvalidInput, match="no absolute path"):
         LabSettings.from_variables({"VMTUNE_LAB_FOLDER": "x"})
+
+
+def test_the_emulator_is_the_one_on_the_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "qemu-system-x86_64"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert LabSettings().qemu == program
+    program.unlink()
+    assert LabSettings().qemu == Path("/usr/bin/qemu-system-x86_64")

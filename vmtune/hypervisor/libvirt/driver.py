@@ -245,6 +245,13 @@ class LibvirtDriver:
             lambda connection: set_iothreads(connection.domain(vm), changes, before)
         )
 
+    async def write_and_read(
+        self, vm: UUID, changes: Sequence[Change], tunables: Collection[str]
+    ) -> dict[str, Reading]:
+        """One after the other, as libvirt lends the monitor."""
+        await self.write(vm, changes)
+        return await self.read(vm, tunables)
+
     async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
         """Set values in the persistent configuration. A disk's owner is its target (``vda``).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from pathlib import Path
 
 from vmtune.hypervisor.linux.dirty_ring import aborts_on_short_reset
@@ -15,6 +16,11 @@ UNLIMITED_BYTES = 1 << 62
 _CAP_IPC_LOCK = 14  # linux/capability.h
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _STACK = 1 << 20  # COROUTINE_STACK_SIZE, include/qemu/coroutine_int.h
+_MAP = re.compile(rb"^[0-9a-f]+-[0-9a-f]+ ", re.MULTILINE)
+_GUARDED = re.compile(
+    rb"^([0-9a-f]+)-([0-9a-f]+) ---p[^\n]*\n([0-9a-f]+)-([0-9a-f]+) rw-p", re.MULTILINE
+)
+"""A page without access, and what lies above it."""
 
 
 ProgramFile = tuple[int, int, int]
@@ -92,26 +98,19 @@ class QemuProcess:
         return aborts_on_short_reset(self._folder / "exe")
 
     def maps(self) -> MemoryMaps | None:
-        """Its memory maps, counted. Takes about a millisecond for each thousand of them.
+        """Its memory maps, counted. Takes some 0.1 ms for each thousand of them.
 
         A coroutine's stack is known by its size, 1 MiB, and the guard page below it (QEMU
         util/oslib-posix.c: qemu_alloc_stack).
         """
-        total = stacks = guard_end = 0
         try:
-            with (self._folder / "maps").open("rb") as lines:
-                for line in lines:
-                    total += 1
-                    span, _, rest = line.partition(b" ")
-                    begin, end = (int(address, 16) for address in span.split(b"-"))
-                    if rest.startswith(b"---p"):
-                        guard_end = end if end - begin == _PAGE else 0
-                    else:
-                        stack = begin == guard_end and end - begin == _STACK
-                        stacks += stack and rest.startswith(b"rw-p")
-                        guard_end = 0
-        except (OSError, ValueError):
+            text = (self._folder / "maps").read_bytes()
+        except OSError:
             return None
+        total, stacks = len(_MAP.findall(text)), 0
+        for found in _GUARDED.finditer(text):
+            guard, guard_end, begin, end = (int(address, 16) for address in found.groups())
+            stacks += guard_end - guard == _PAGE and begin == guard_end and end - begin == _STACK
         # The kernel shows an ended process without maps.
         return MemoryMaps(total, stacks) if total else None
 

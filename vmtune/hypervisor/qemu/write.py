@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,23 +22,30 @@ from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import QmpKind, Value
 
 
+def _nothing() -> None:
+    pass
+
+
 async def write(
     monitor: Monitor,
     changes: Sequence[Change],
     tunables: TunableRegistry,
     known: KnownObjects | None = None,
+    sent: Callable[[], None] = _nothing,
 ) -> None:
     """Set values in the order given. Neighbours of one kind go together: parameters and
     capabilities in one command each, which QEMU executes as a whole or not at all;
-    object properties in one go without waiting for each other's answers.
+    object properties in one go. None waits for the answer to what goes before it.
 
-    Stops after the first group that has a refusal: what was set by then stays set. A thread-pool
-    limit that QEMU refused is restored here, since QEMU keeps it although it
-    refuses (util/async.c).
+    Where something is refused, the rest may be set or not. A thread-pool limit that QEMU refused
+    is restored here, since QEMU keeps it although it refuses (util/async.c).
 
     :param known: what was read of this QEMU just before; None to ask.
+    :param sent: is called once all of it is on its way, where that is known before the answers
+        are there: a command that is issued then reaches QEMU behind it.
     :raise CommandRefused: QEMU refused, with the field ``values.<tunable>`` where one is
-        to blame; code ``migration_active`` where QEMU would not refuse but crash.
+        to blame, of the first that it refused; code ``migration_active`` where QEMU would not
+        refuse but crash.
     :raise SetupError: a tunable of a pack that is not loaded; nothing is set.
     :raise InvalidInput: a change that no monitor can make (boot and host routes).
     :raise VmtuneError: as :meth:`Monitor.execute` does.
@@ -46,17 +53,38 @@ async def write(
     for change in changes:
         _check(change, changes, tunables)
     await _refuse_while_migrating(monitor, changes)
-    for kind, group in itertools.groupby(changes, _group):
-        same = list(group)
-        match kind:
-            case QmpKind.CAPABILITY:
-                await _set_capabilities(monitor, same)
-            case QmpKind.PARAMETER:
-                await _set_parameters(monitor, same)
-            case QmpKind.QOM:
-                await set_values(monitor, same, tunables)
-            case _:
-                await _set_properties(monitor, same, known or KnownObjects())
+    groups = [(kind, list(group)) for kind, group in itertools.groupby(changes, _group)]
+    waiting = len(groups)
+
+    def issued() -> None:
+        nonlocal waiting
+        waiting -= 1
+        if not waiting:
+            sent()
+
+    await _answers(
+        *(_set_group(monitor, kind, same, tunables, known, issued) for kind, same in groups),
+        refusals=False,
+    )
+
+
+def _set_group(
+    monitor: Monitor,
+    kind: QmpKind | None,
+    changes: Sequence[Change],
+    tunables: TunableRegistry,
+    known: KnownObjects | None,
+    issued: Callable[[], None],
+) -> Coroutine[Any, Any, None]:
+    match kind:
+        case QmpKind.CAPABILITY:
+            return _set_capabilities(monitor, changes, issued)
+        case QmpKind.PARAMETER:
+            return _set_parameters(monitor, changes, issued)
+        case QmpKind.QOM:
+            return set_values(monitor, changes, tunables)
+        case _:
+            return _set_properties(monitor, changes, known or KnownObjects(), issued)
 
 
 def _group(change: Change) -> QmpKind | None:
@@ -136,16 +164,20 @@ def _is_setup_only(change: Change) -> bool:
     return (_qmp_name(change) or change.tunable).startswith(("multifd-", "tls"))
 
 
-async def _set_capabilities(monitor: Monitor, changes: Sequence[Change]) -> None:
+async def _set_capabilities(
+    monitor: Monitor, changes: Sequence[Change], issued: Callable[[], None]
+) -> None:
     states = {_qmp_name(c): c.value for c in changes}
     rows = [{"capability": name, "state": state} for name, state in states.items()]
-    try:
-        await monitor.execute("migrate-set-capabilities", {"capabilities": rows})
-    except CommandRefused as refusal:
-        raise blamed(refusal, changes) from refusal
+    command = monitor.execute("migrate-set-capabilities", {"capabilities": rows})
+    (answer,) = await _answers(command, issued=issued)
+    if isinstance(answer, CommandRefused):
+        raise blamed(answer, changes) from answer
 
 
-async def _set_parameters(monitor: Monitor, changes: Sequence[Change]) -> None:
+async def _set_parameters(
+    monitor: Monitor, changes: Sequence[Change], issued: Callable[[], None]
+) -> None:
     arguments: dict[str, Value] = {}
     for change in changes:
         if change.tunable != "tls":
@@ -153,11 +185,12 @@ async def _set_parameters(monitor: Monitor, changes: Sequence[Change]) -> None:
         elif change.value is False:
             arguments |= {"tls-creds": "", "tls-hostname": ""}
     if not arguments:
+        issued()
         return
-    try:
-        await monitor.execute("migrate-set-parameters", arguments)
-    except CommandRefused as refusal:
-        raise blamed(refusal, changes) from refusal
+    command = monitor.execute("migrate-set-parameters", arguments)
+    (answer,) = await _answers(command, issued=issued)
+    if isinstance(answer, CommandRefused):
+        raise blamed(answer, changes) from answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +213,15 @@ class _Setting:
         return _qmp_name(self.change).startswith("thread-pool-")
 
 
-async def _set_properties(monitor: Monitor, changes: Sequence[Change], known: KnownObjects) -> None:
+async def _set_properties(
+    monitor: Monitor, changes: Sequence[Change], known: KnownObjects, issued: Callable[[], None]
+) -> None:
     settings = await _settings(monitor, changes, known.main_loop)
     pools = [s for s in settings if s.is_pool and s.key not in known.pools]
     # First read the value to restore: QEMU keeps a thread-pool limit that it refuses.
     gets = [monitor.execute("qom-get", pool.qom_path) for pool in pools]
     sets = [monitor.execute("qom-set", {**s.qom_path, "value": s.change.value}) for s in settings]
-    replies = await _answers(*gets, *sets)
+    replies = await _answers(*gets, *sets, issued=issued)
     before, answers = replies[: len(gets)], replies[len(gets) :]
     refused = [
         (setting, answer)
@@ -235,14 +270,26 @@ async def _settings(monitor: Monitor, changes: Sequence[Change], main_loop: str)
     return settings
 
 
-async def _answers(*commands: Awaitable[Any]) -> list[Any]:  # any JSON, or the refusal
+async def _answers(
+    *commands: Coroutine[Any, Any, Any],
+    issued: Callable[[], None] = _nothing,
+    refusals: bool = True,
+) -> list[Any]:  # any JSON, or the refusal
     """What QEMU answers to commands that are sent without waiting for each other.
 
+    :param issued: is called once all have begun.
+    :param refusals: return refusals among the answers; else raise the first of them.
     :raise VmtuneError: anything but a refusal: a lost connection outweighs one.
     """
-    answers = await asyncio.gather(*commands, return_exceptions=True)
+    tasks = [asyncio.ensure_future(command) for command in commands]
+    await asyncio.sleep(0)  # each task's first step issues its command
+    issued()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException) and not isinstance(answer, CommandRefused):
+            raise answer
+    for answer in answers:
+        if isinstance(answer, CommandRefused) and not refusals:
             raise answer
     return answers
 

@@ -178,13 +178,36 @@ class QmpDriver:
 
     async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
         """Set values in the order given; see :func:`vmtune.hypervisor.qemu.write.write`."""
+        await self._write(vm, changes, lambda: None)
+
+    async def _write(self, vm: UUID, changes: Sequence[Change], sent: Callable[[], None]) -> None:
         qemu = await self._find(vm)
         try:
-            await write(qemu.monitor, changes, self.tunables, qemu.probe.known_objects)
+            await write(qemu.monitor, changes, self.tunables, qemu.probe.known_objects, sent)
         except HostUnreachable as error:
             raise OutcomeUnknown(
                 error.message, remedy="look again what of it took effect"
             ) from error
+
+    async def write_and_read(
+        self, vm: UUID, changes: Sequence[Change], tunables: Collection[str]
+    ) -> dict[str, Reading]:
+        """The questions are on their way before the changes are answered: QEMU executes what a
+        monitor sends it one after the other."""
+        sent = asyncio.Event()
+
+        async def read() -> dict[str, Reading]:
+            await sent.wait()
+            return await self.read(vm, tunables)
+
+        reading = asyncio.create_task(read(), name=f"read back {vm}")
+        try:
+            await self._write(vm, changes, sent.set)
+            sent.set()  # where it was not known before
+            return await reading
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
 
     async def write_boot(self, vm: UUID, changes: Sequence[Change]) -> None:
         """There is no persistent configuration here.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 from uuid import UUID
@@ -113,13 +113,18 @@ class ApplyService:
         try:
             if self._limits is not None:
                 await self._limits.claim(asker(record), limits_wanted(planned.plan))
+            now: dict[str, Reading] = {}
+            names = {item.tunable for item in planned.plan.items if item.route in SET_NOW}
             if record.best_effort:
                 refused = await set_each(driver, vm, changes)
-            elif changes:
-                await driver.write(vm, in_order(changes, planned.facts.readings))
+            if changes and not record.best_effort:
+                ordered = in_order(changes, planned.facts.readings)
+                now = await driver.write_and_read(vm, ordered, names)
+            elif names:
+                now = await driver.read(vm, names)
             if boot:
                 await driver.write_boot(vm, boot)
-            outcomes = await self._read_back(planned, bool(boot), refused)
+            outcomes = await self._judge(planned, now, bool(boot), refused)
         except VmtuneError as error:
             return await self._restore_after(record, driver, error)
         except Exception as error:
@@ -128,12 +133,11 @@ class ApplyService:
             raise
         return await self._finish(record, ApplicationState.APPLIED, outcomes, ())
 
-    async def _read_back(
-        self, planned: Planned, boot: bool, refused: dict[str, str]
+    async def _judge(
+        self, planned: Planned, now: Mapping[str, Reading], boot: bool, refused: dict[str, str]
     ) -> list[Outcome]:
+        """Of each item of the plan, by what was read back just now."""
         plan, driver = planned.plan, planned.driver
-        names = {item.tunable for item in plan.items if item.route in SET_NOW}
-        now = await driver.read(plan.vm, names) if names else {}
         if limits_wanted(plan):
             sysctls = (await self._hosts.facts(plan.host)).sysctls
             now = {**now, **{name: Reading(value) for name, value in sysctls.items()}}

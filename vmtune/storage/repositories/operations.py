@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from vmtune.errors import OperationInProgress
@@ -60,6 +61,5 @@ def holder(session: Session, vm: UUID) -> Operation | None:
 
 def release(session: Session, vm: UUID, id: UUID) -> None:
     """Take *vm* from the operation, if that has it. The session must be a writing one."""
-    row = session.get(OperationRow, vm)
-    if row is not None and row.operation == id:
-        session.delete(row)
+    held = (OperationRow.vm == vm, OperationRow.operation == id)
+    session.execute(delete(OperationRow).where(*held))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.support.fakes import OLDEST, VM, fake_pair, fake_qemu, only
@@ -46,7 +48,7 @@ async def test_neighbours_of_one_kind_go_in_one_command(qemu: FakeQemu, driver: 
     assert qemu.capabilities["multifd"]
 
 
-async def test_a_refusal_stops_what_comes_after(qemu: FakeQemu, driver: FakeDriver) -> None:
+async def test_the_first_refusal_is_told(qemu: FakeQemu, driver: FakeDriver) -> None:
     changes = [
         Change("downtime_limit_ms", 400),
         Change("zero_copy_send", True),
@@ -56,7 +58,42 @@ async def test_a_refusal_stops_what_comes_after(qemu: FakeQemu, driver: FakeDriv
         await driver.write(VM, changes)
     assert refused.value.problems[0].field == "values.zero_copy_send"
     assert "Zero copy only available" in refused.value.message
-    assert (qemu.parameters["downtime-limit"], qemu.parameters["announce-rounds"]) == (400, 5)
+    # What goes behind it does not wait for its answer.
+    assert (qemu.parameters["downtime-limit"], qemu.parameters["announce-rounds"]) == (400, 6)
+
+
+async def test_what_is_read_back_is_asked_behind_the_changes_and_before_their_answers(
+    qemu: FakeQemu, driver: FakeDriver
+) -> None:
+    changes = [
+        Change("multifd", True),
+        Change("downtime_limit_ms", 400),
+        Change("iothread_thread_pool_max", 9, "iothread1"),
+    ]
+    names = {change.tunable for change in changes}
+    await driver.read(VM, names)  # which objects there are is known now
+    read = await driver.write_and_read(VM, changes, names)
+    assert (read["multifd"].value, read["downtime_limit_ms"].value) == (True, 400)
+    assert read["iothread_thread_pool_max"].parts["iothread1"] == 9
+
+    qemu.commands.clear()
+    qemu.faults = [Fault(FaultKind.HANG, "migrate-set-capabilities")]
+    waits = asyncio.create_task(driver.write_and_read(VM, changes, names))
+    for _ in range(50):  # turns of the loop: nothing else is waited for
+        await asyncio.sleep(0)
+    order = [name for name, _ in qemu.commands]
+    asked = min(map(order.index, ("query-migrate-capabilities", "qom-get", "query-iothreads")))
+    assert asked > max(map(order.index, ("migrate-set-parameters", "qom-set")))
+    waits.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waits
+
+
+async def test_nothing_is_read_back_of_what_was_refused(driver: FakeDriver) -> None:
+    before = asyncio.all_tasks()
+    with pytest.raises(CommandRefused):
+        await driver.write_and_read(VM, [Change("zero_copy_send", True)], {"zero_copy_send"})
+    assert asyncio.all_tasks() == before
 
 
 async def test_a_refusal_that_names_two_settings_blames_neither(driver: FakeDriver) -> None:

@@ -1,7 +1,7 @@
 """Apply, verify, revert, and what becomes of them when something breaks half-way."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from vmtune.errors import (
     NotFound,
     OperationInProgress,
 )
+from vmtune.model.host.facts import Reading
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
@@ -330,14 +331,16 @@ async def test_a_caller_that_goes_away_does_not_stop_it_half_way(
     it: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await it.profile(**MIXED)
-    write, begun, go_on = it.drivers["a"].write, asyncio.Event(), asyncio.Event()
+    write, begun, go_on = it.drivers["a"].write_and_read, asyncio.Event(), asyncio.Event()
 
-    async def held(vm: UUID, changes: Sequence[Change]) -> None:
+    async def held(
+        vm: UUID, changes: Sequence[Change], tunables: Collection[str]
+    ) -> dict[str, Reading]:
         begun.set()
         await go_on.wait()
-        await write(vm, changes)
+        return await write(vm, changes, tunables)
 
-    monkeypatch.setattr(it.drivers["a"], "write", held)
+    monkeypatch.setattr(it.drivers["a"], "write_and_read", held)
     task = asyncio.create_task(it.applications.apply(VM, "p"))
     await begun.wait()
     task.cancel()
