@@ -52,6 +52,8 @@ cp "$top/packaging/systemd/vmtune-host.service" "$tree/debian/vmtune.vmtune-host
 for kind in path service; do
     cp "$top/packaging/systemd/vmtune-limits.$kind" "$tree/debian/vmtune.vmtune-limits.$kind"
 done
+mkdir "$tree/slice"
+cp "$top/packaging/systemd/vmtune.slice" "$tree/slice/vmtune.slice"
 cp -R "$top/packaging/monitoring" "$tree/monitoring"
 mkdir "$tree/sysusers"
 cp "$top/packaging/sysusers.d/vmtune.conf" "$tree/sysusers/vmtune.conf"

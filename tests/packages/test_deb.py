@@ -33,7 +33,7 @@ wait $service
 OLDER = "sed -i '/^Package: vmtune$/,/^Version:/s/^Version:.*/Version: 0.0.1/' /var/lib/dpkg/status"
 
 UNITS = (
-    *("vmtune.service", "vmtune.socket", "vmtune-host.service"),
+    *("vmtune.service", "vmtune.socket", "vmtune.slice", "vmtune-host.service"),
     *("vmtune-limits.path", "vmtune-limits.service"),
 )
 

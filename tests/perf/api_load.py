@@ -5,8 +5,8 @@ fixed rate (tests/support/load.py): the lists of VMs, migrations and hosts, a mi
 and its newest samples as a page asks for them that follows it, another's samples as a whole, and
 which profile a VM gets and why. On SQLite and on PostgreSQL: one service, its database, the two
 libvirt hosts, both guests and the generator share the machine. The service keeps to one CPU (the
-setting ``cpus``), and has the share of it that systemd gives it: services together as much as
-VMs together (tests/support/slices.py), where the machine lets shares be given.
+setting ``cpus``), and has the share of it that the package's unit gives it
+(tests/support/slices.py), where the machine lets shares be given.
 
     python -m tests.perf.api_load [SECONDS]
 """
@@ -29,7 +29,7 @@ from tests.support.load import Answers, Plan, send
 from tests.support.postgres import new_database, running_postgres, why_no_postgres
 from tests.support.qemu import cpu_s, installed, running
 from tests.support.samples import make_samples
-from tests.support.slices import of_command, slices, why_no_slices
+from tests.support.slices import of_command, slices, weights, why_no_slices
 from vmtune.client.connection.http import Document
 from vmtune.hypervisor.linux import cpus
 from vmtune.model.migration.record import MigrationState, Totals
@@ -123,8 +123,9 @@ def measure(url: str, at: Path, number: int, seconds: float) -> tuple[Answers, f
         if why_no_slices():
             print(f"without shares of the CPU: {why_no_slices()}")
         else:
-            move = stack.enter_context(slices("system", "machine"))
-            move("system", [pid, *of_command("postgres")])
+            move = stack.enter_context(slices(weights()))
+            move("vmtune", [pid])
+            move("system", of_command("postgres"))
             move("machine", of_command(*(vm.name for vm in vms), str(resting)))
         used, begun = cpu_s(pid), time.monotonic()
         answers = send(plan)

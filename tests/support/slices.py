@@ -1,21 +1,34 @@
-"""CPU shares as systemd gives them: to services, to VMs and to users as much each.
+"""CPU shares as systemd gives them: to services, to VMs and to vmtune.
 
-On a host the service is in ``system.slice`` and QEMUs are in ``machine.slice``
-(systemd.special(7)), whose weights are equal unless somebody sets others. What a benchmark starts
-is in no slice, so that each QEMU competes with the service by itself.
+On a host other services are in ``system.slice`` and QEMUs are in ``machine.slice``
+(systemd.special(7)), whose weights are equal unless somebody sets others; the package's unit has a
+slice of its own. What a benchmark starts is in no slice, so that each QEMU competes with the
+service by itself.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 _VERSION_1 = Path("/sys/fs/cgroup/cpu")
 _VERSION_2 = Path("/sys/fs/cgroup")
 
+_SLICE = Path(__file__).parents[2] / "packaging/systemd/vmtune.slice"
+_DEFAULT_WEIGHT = 100
+_DEFAULT_SHARES = 1024  # of version 1, for the same
+
 Move = Callable[[str, Iterable[int]], None]
+
+
+def weights() -> dict[str, int]:
+    """The slices' weights (CPUWeight of systemd.resource-control(5)) where the package is used."""
+    own = re.search(r"^CPUWeight=(\d+)$", _SLICE.read_text(), re.MULTILINE)
+    assert own, f"{_SLICE} sets no CPUWeight"
+    return {"vmtune": int(own[1]), "system": _DEFAULT_WEIGHT, "machine": _DEFAULT_WEIGHT}
 
 
 def _root() -> Path | None:
@@ -34,16 +47,21 @@ def why_no_slices() -> str:
 
 
 @contextmanager
-def slices(*names: str) -> Iterator[Move]:
-    """Groups of equal shares; what is called moves processes, by their ids, into one of them.
+def slices(of: Mapping[str, int]) -> Iterator[Move]:
+    """Groups of these weights; what is called moves processes, by their ids, into one of them.
 
     They go back to the first group, and the groups are removed, at the end.
     """
     root = _root()
     assert root is not None, why_no_slices()
-    groups = {name: root / f"vmtune-{os.getpid()}-{name}" for name in names}
-    for group in groups.values():
+    groups = {name: root / f"vmtune-{os.getpid()}-{name}" for name in of}
+    for name, group in groups.items():
         group.mkdir()
+        if root == _VERSION_1:
+            shares = of[name] * _DEFAULT_SHARES // _DEFAULT_WEIGHT
+            (group / "cpu.shares").write_text(str(shares))
+        else:
+            (group / "cpu.weight").write_text(str(of[name]))
 
     def move(name: str, pids: Iterable[int]) -> None:
         for pid in pids:
