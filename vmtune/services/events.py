@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -49,11 +50,22 @@ class EventBus:
         self.published = 0
         """How many events this service has stored since it began."""
 
-    async def publish(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> Event:
+    async def publish(
+        self,
+        topic: EventTopic,
+        subject: object,
+        data: Mapping[str, Any],
+        *,
+        durable: bool = False,
+    ) -> Event:
         """Store an event, then deliver it: never before it is committed, and in the order of
-        the ids."""
+        the ids.
+
+        :param durable: it is on disk by then, with all that was stored before it.
+        """
+        append = partial(self._store.events.append, durable=durable)
         async with self._in_order:
-            event = await asyncio.to_thread(self._store.events.append, topic, str(subject), data)
+            event = await asyncio.to_thread(append, topic, str(subject), data)
             self.published += 1
             if self._relaying:
                 self._stored.set()
@@ -88,18 +100,25 @@ class EventBus:
         finally:
             self._relaying = False
 
-    def publish_soon(self, topic: EventTopic, subject: object, data: Mapping[str, Any]) -> None:
+    def publish_soon(
+        self,
+        topic: EventTopic,
+        subject: object,
+        data: Mapping[str, Any],
+        *,
+        durable: bool = False,
+    ) -> None:
         """Publish without making the caller wait: for what is in a record already, where a lost
         event does no harm. The order of the calls is kept."""
-        task = asyncio.create_task(self._publish_logged(topic, subject, data))
+        task = asyncio.create_task(self._publish_logged(topic, subject, data, durable))
         self._publishing.add(task)
         task.add_done_callback(self._publishing.discard)
 
     async def _publish_logged(
-        self, topic: EventTopic, subject: object, data: Mapping[str, Any]
+        self, topic: EventTopic, subject: object, data: Mapping[str, Any], durable: bool
     ) -> None:
         try:
-            await self.publish(topic, subject, data)
+            await self.publish(topic, subject, data, durable=durable)
         except VmtuneError as error:
             log.warning("event not stored", topic=topic.value, reason=str(error))
 

@@ -25,6 +25,7 @@ from tests.support.postgres import (
 )
 from vmtune.errors import SchemaMismatch, SetupError
 from vmtune.model.host.inventory import EventTopic, Host
+from vmtune.model.plan.outcome import ApplicationState
 from vmtune.storage import Store, current_revision, database, upgrade
 from vmtune.storage.database import Database
 from vmtune.storage.failures import masked, parse_url, translated
@@ -211,10 +212,13 @@ def test_an_application_that_ends_with_the_machine_does_not_wait_for_the_disk(
     with Store.open(url) as store:
         monkeypatch.setattr(Database, "write", noted)
         for number, ends in enumerate((True, False)):
-            store.applications.begin(
+            begun = store.applications.begin(
                 UUID(int=number), "a", "p", 1, {}, False, [], ends_with_machine=ends
             )
-    assert waits == [False, True]
+            state = ApplicationState.APPLIED
+            store.applications.finish(begun.id, state, ends_with_machine=ends)
+        store.events.append(EventTopic.APPLICATION, "x", {}, durable=True)
+    assert waits == [False, False, True, True, True]
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:

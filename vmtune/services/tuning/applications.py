@@ -131,7 +131,9 @@ class ApplyService:
             # An internal error must not leave half of it set either.
             await self._restore_after(record, driver, VmtuneError(f"internal error: {error!r}"))
             raise
-        return await self._finish(record, ApplicationState.APPLIED, outcomes, ())
+        return await self._finish(
+            record, ApplicationState.APPLIED, outcomes, (), work.ends_with_machine
+        )
 
     async def _judge(
         self, planned: Planned, now: Mapping[str, Reading], boot: bool, refused: dict[str, str]
@@ -329,9 +331,15 @@ class ApplyService:
         state: ApplicationState,
         outcomes: Iterable[Outcome],
         problems: Sequence[Problem],
+        ends_with_machine: bool = False,
     ) -> Application:
         done = await asyncio.to_thread(
-            self._store.applications.finish, record.id, state, tuple(outcomes), tuple(problems)
+            self._store.applications.finish,
+            record.id,
+            state,
+            tuple(outcomes),
+            tuple(problems),
+            ends_with_machine,
         )
         self._publish(done)
         telemetry.application_ended(done)
@@ -340,7 +348,8 @@ class ApplyService:
 
     def _publish(self, record: Application) -> None:
         data = {"state": record.state.value, "vm": str(record.vm), "profile": record.profile}
-        self._bus.publish_soon(EventTopic.APPLICATION, record.id, data)
+        # With it everything is on disk: of what ends with this machine nobody waits for that.
+        self._bus.publish_soon(EventTopic.APPLICATION, record.id, data, durable=True)
 
 
 def _named(record: Application) -> AbstractContextManager[None]:

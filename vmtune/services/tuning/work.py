@@ -29,6 +29,12 @@ class Work:
     boot: Sequence[Change]
     best_effort: bool
 
+    @property
+    def ends_with_machine(self) -> bool:
+        """All that it sets is gone when this machine loses its power."""
+        limits = limits_wanted(self.planned.plan)
+        return self.planned.on_this_machine and not self.boot and not limits
+
     def begin(self, store: Store) -> Application:
         """Store its record, with the prior values.
 
@@ -36,8 +42,7 @@ class Work:
         """
         plan, facts = self.planned.plan, self.planned.facts
         journal = undo(self.changes, facts.readings) + undo(self.boot, facts.boot_readings)
-        limits = limits_before(plan)
-        journal += limits
+        journal += limits_before(plan)
         return store.applications.begin(
             vm=plan.vm,
             host=plan.host,
@@ -46,7 +51,7 @@ class Work:
             wanted=self.planned.desired.values,
             best_effort=self.best_effort,
             journal=tuple(journal),
-            ends_with_machine=self.planned.on_this_machine and not self.boot and not limits,
+            ends_with_machine=self.ends_with_machine,
         )
 
 

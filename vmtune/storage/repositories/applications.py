@@ -61,8 +61,7 @@ class ApplicationRepository:
             the disk.
         :raise OperationInProgress: the VM has an open application or migration.
         """
-        durable = not (ends_with_machine and self._database.is_local)
-        with self._database.write(durable=durable) as session:
+        with self._database.write(durable=self._waits(ends_with_machine)) as session:
             now = self._database.now()
             row = APPLICATIONS.row(
                 Application(
@@ -110,16 +109,18 @@ class ApplicationRepository:
         state: ApplicationState,
         outcomes: Sequence[Outcome] | None = None,
         problems: Sequence[Problem] | None = None,
+        ends_with_machine: bool = False,
     ) -> Application:
         """Record how an application or its revert ended, and release the VM.
 
         Also settles an unknown one later.
 
         :param outcomes: None keeps the recorded ones; likewise *problems*.
+        :param ends_with_machine: as for :meth:`begin`.
         :raise NotFound: there is no such application.
         :raise Conflict: *state* is not final, or cannot follow the present one.
         """
-        with self._database.write() as session:
+        with self._database.write(durable=self._waits(ends_with_machine)) as session:
             row = _row(session, id)
             if state.open or (state != row.state and state not in TRANSITIONS[_S(row.state)]):
                 raise _illegal(row, state)
@@ -131,6 +132,10 @@ class ApplicationRepository:
             session.flush()
             tunings.note_end(session, row, before, now)
             return APPLICATIONS.record(row)
+
+    def _waits(self, ends_with_machine: bool) -> bool:
+        """Whether to wait for the disk."""
+        return not (ends_with_machine and self._database.is_local)
 
     def get(self, id: UUID) -> Application:
         """The application of that UUID.

@@ -21,12 +21,20 @@ class EventRepository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def append(self, topic: EventTopic, subject: str, data: Mapping[str, object]) -> Event:
+    def append(
+        self,
+        topic: EventTopic,
+        subject: str,
+        data: Mapping[str, object],
+        *,
+        durable: bool = False,
+    ) -> Event:
         """Add an event.
 
         :param data: ready for JSON.
+        :param durable: it, and all that was written before it, is on disk before this returns.
         """
-        with self._database.write(durable=False) as session:
+        with self._database.write(durable=durable) as session:
             row = EventRow(at=self._database.now(), topic=topic, subject=subject, data=dict(data))
             session.add(row)
             session.flush()

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from sqlalchemy.orm import Session
 
 from tests.support.fakes import VM
 from tests.support.world import World, world
@@ -25,6 +27,7 @@ from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.model.profile import Target
+from vmtune.storage.database import Database
 from vmtune.testing.fake.qemu import Fault, FaultKind
 
 
@@ -139,27 +142,29 @@ async def test_a_refusal_half_way_restores_everything_and_keeps_the_first_error(
     ],
     ids=["here", "on another machine"],
 )
-async def test_only_what_ends_with_this_machine_is_begun_without_the_disk(
+async def test_only_what_ends_with_this_machine_does_not_wait_for_the_disk(
     it: World,
     monkeypatch: pytest.MonkeyPatch,
     uri: str,
     values: dict[str, object],
     ends_with_machine: bool,
 ) -> None:
-    seen: list[object] = []
-    begin = it.store.applications.begin
+    waits: list[bool] = []
+    write = Database.write
 
-    def noted(*args: object, **named: object) -> object:
-        seen.append(named["ends_with_machine"])
-        return begin(*args, **named)  # type: ignore[arg-type]
+    def noted(it: Database, *, durable: bool = True) -> AbstractContextManager[Session]:
+        waits.append(durable)
+        return write(it, durable=durable)
 
-    monkeypatch.setattr(it.store.applications, "begin", noted)
     await it.profile(**values)
     host, driver = it.hosts._drivers["a"]
     it.hosts._drivers["a"] = replace(host, uri=uri), driver
+    monkeypatch.setattr(Database, "write", noted)
     done = await it.applications.apply(VM, "p")
     assert done.state is ApplicationState.APPLIED
-    assert seen == [ends_with_machine]
+    await it.bus.drain()
+    # Begun and ended; the event behind both takes them to the disk.
+    assert waits == [not ends_with_machine, not ends_with_machine, True]
 
 
 async def test_best_effort_leaves_out_what_is_refused(it: World) -> None:
