@@ -42,6 +42,8 @@ WITH_DISK = Workload(region_bytes=64 << 20, idle_ms=5000, check=1)
 """It rests for long enough to migrate meanwhile, and writes to its disk then."""
 DISK = lab.DiskSettings(ide=True, shareable=True, stops=True)
 _SETTLES_WITHIN_S = 120
+_SETTLES_WHEN_MENDED_WITHIN_S = 300
+"""TCP tries again after as long as it has waited before: up to two minutes."""
 _ASKED_WITHIN_S = 30
 
 
@@ -123,7 +125,7 @@ def _try(testbed: FaultTestbed, name: str, number: int, seed: int) -> Tried:
         silent = bool(fault.says) and not tried.ended and not fault.says & told
         if fault.mend is not None and not tried.ended:
             tried.note += f"; {tried.record['state']} until it was mended"
-            tried.record = _ended(testbed, tried)
+            tried.record = _ended(testbed, tried, _SETTLES_WHEN_MENDED_WITHIN_S)
         state = tried.record["state"]
         if workload.check:
             tried.passes = max((one.number for one in guest_passes(vm)), default=0)
@@ -140,7 +142,7 @@ def _has_switched(testbed: FaultTestbed, migration: str) -> bool:
     return record["ended"] or any(step["effect"] == "done" for step in record["step_records"])
 
 
-def _ended(testbed: FaultTestbed, tried: Try) -> Document:
+def _ended(testbed: FaultTestbed, tried: Try, within_s: float = _SETTLES_WITHIN_S) -> Document:
     """The record once it is settled, or as it is after a long while."""
     seen: Document = {"state": "not to be had"}
 
@@ -153,7 +155,7 @@ def _ended(testbed: FaultTestbed, tried: Try) -> Document:
         return seen["state"] in ("completed", "failed", "cancelled", *tried.stays)
 
     try:
-        wait_for(settled, "the record to be settled", _SETTLES_WITHIN_S)
+        wait_for(settled, "the record to be settled", within_s)
     except AssertionError:
         return seen
     return seen
