@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from cachetools import LRUCache
 from fastapi import Depends
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
@@ -72,9 +72,9 @@ class KeptAnswers:
 
     def __init__(self, app: ASGIApp, max_bytes: int = _MAX_BYTES) -> None:
         self._app = app
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._answers: LRUCache[Hashable, Answer] = LRUCache(
+            max_bytes, getsizeof=lambda answer: len(answer.body)
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
@@ -91,27 +91,18 @@ class KeptAnswers:
         kept = self._answers.get(key)  # after the wait, in which others may have forgotten it
         if kept is not None:
             if kept.mark == mark and now - kept.begun_at < kept.max_age_s:
-                self._answers.move_to_end(key)
                 scope["route"] = kept.route
                 await _give(kept, scope, send)
                 return
-            self._forget(key)
+            del self._answers[key]
         await self._app(scope, receive, _Capture(self, key, now, mark, scope, send).send)
 
     def keep(self, key: Hashable, answer: Answer) -> None:
         """Give this answer to equal requests."""
-        self._forget(key)
-        if answer.mark is None or len(answer.body) > _MAX_ANSWER_BYTES:
-            return
-        self._answers[key] = answer
-        self._bytes += len(answer.body)
-        while self._bytes > self._max_bytes:
-            self._forget(next(iter(self._answers)))
-
-    def _forget(self, key: Hashable) -> None:
-        known = self._answers.pop(key, None)
-        if known is not None:
-            self._bytes -= len(known.body)
+        self._answers.pop(key, None)
+        largest = min(_MAX_ANSWER_BYTES, self._answers.maxsize)
+        if answer.mark is not None and len(answer.body) <= largest:
+            self._answers[key] = answer
 
 
 class _Capture:

@@ -6,8 +6,9 @@ holds as long as the version that its route reads first, whatever else is writte
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
+
+from cachetools import LRUCache
 
 _MAX_BYTES = 16 << 20
 _MAX_BODY_BYTES = 1 << 20
@@ -20,31 +21,21 @@ class KnownBodies:
     """
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._bodies: OrderedDict[Hashable, tuple[Hashable, bytes]] = OrderedDict()
+        self._bodies: LRUCache[Hashable, tuple[Hashable, bytes]] = LRUCache(
+            max_bytes, getsizeof=lambda known: len(known[1])
+        )
 
     def version(self, key: Hashable) -> Hashable | None:
         """The version that is known; None for none."""
-        known = self._bodies.get(key)
-        return None if known is None else known[0]
+        return self._bodies.get(key, (None, b""))[0]
 
     def body(self, key: Hashable, version: Hashable) -> bytes | None:
         """The body of that version; None where it is not known, or no longer."""
-        known = self._bodies.get(key)
-        if known is None or known[0] != version:
-            return None
-        self._bodies.move_to_end(key)
-        return known[1]
+        known, body = self._bodies.get(key, (None, b""))
+        return body if known is not None and known == version else None
 
     def keep(self, key: Hashable, version: Hashable, body: bytes) -> None:
         """Know this body instead of an earlier one."""
-        _, earlier = self._bodies.pop(key, (None, b""))
-        self._bytes -= len(earlier)
-        if len(body) > _MAX_BODY_BYTES:
-            return
-        self._bodies[key] = version, body
-        self._bytes += len(body)
-        while self._bytes > self._max_bytes:
-            _, (_, oldest) = self._bodies.popitem(last=False)
-            self._bytes -= len(oldest)
+        self._bodies.pop(key, None)
+        if len(body) <= min(_MAX_BODY_BYTES, self._bodies.maxsize):
+            self._bodies[key] = version, body
