@@ -170,10 +170,10 @@ async def test_what_is_kept_is_bounded(api: Api) -> None:
 
     for number in range(20):
         answers.keep(number, answer(300))
-    assert answers._bytes == 900
+    assert answers._answers.currsize == 900
     assert list(answers._answers) == [17, 18, 19]
     answers.keep(19, answer(100))
-    assert answers._bytes == 700
+    assert answers._answers.currsize == 700
     answers.keep("large", answer(2 << 20))
     assert "large" not in answers._answers
 
