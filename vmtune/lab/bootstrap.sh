@@ -32,7 +32,7 @@ virtual_packages='qemu-system-x86 libvirt-daemon-system libvirt-clients libvirt-
 plain_packages='gcc libc6-dev make pkg-config python3 python3-dev python3-venv
     iproute2 util-linux ca-certificates curl'
 [ $tests = no ] || plain_packages="$plain_packages postgresql chromium fio ovmf
-    qemu-guest-agent qemu-utils openssh-server openssl dbus-daemon polkitd sasl2-bin prometheus"
+    qemu-guest-agent qemu-utils jq openssh-server openssl dbus-daemon polkitd sasl2-bin prometheus"
 # The oldest versions that vmtune's own guest, lab and tests are run with.
 qemu_floor='1:10.0'
 libvirt_floor='11.0'
