@@ -103,7 +103,9 @@ def order_meanwhile(driver, instance, order, over):
 
 def migrate(driver, order):
     """Carry one order out, and say how it ended."""
-    for name, value in order.get("options", {}).items():
+    # An older Nova has not all of them.
+    options = {n: value for n, value in order.get("options", {}).items() if n in CONF.libvirt}
+    for name, value in options.items():
         CONF.set_override(name, value, "libvirt")
     driver._parse_migration_flags()
     instance = instance_of(order)
@@ -129,7 +131,7 @@ def migrate(driver, order):
     except Exception as failed:
         error = f"{type(failed).__name__}: {failed}"
     over.set()
-    for name in order.get("options", {}):
+    for name in options:
         CONF.clear_override(name, "libvirt")
     return {
         "ended": ended[0] if ended else "nothing",
