@@ -48,6 +48,7 @@ from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
 from vmtune.services.evacuations.vm_mover import VmMover
 from vmtune.services.events import EventBus
+from vmtune.services.fleet_lists import FleetLists
 from vmtune.services.forecasts.forecasts import ForecastService
 from vmtune.services.forecasts.intents import IntentService
 from vmtune.services.freshness import Freshness
@@ -119,6 +120,7 @@ class Container:
     schedules: ScheduleService
     hooks: HookService
     queries: Queries
+    fleet: FleetLists
     overview: OverviewService
     freshness: Freshness
     exposition: Exposition
@@ -306,6 +308,7 @@ async def open_container(
             schedules=bench.schedules,
             hooks=HookService(store, bus, assignments, permissions, LibvirtArrivingXml()),
             queries=Queries(store, hosts, tunables),
+            fleet=FleetLists(store, hosts),
             overview=OverviewService(store, hosts.contacts),
             freshness=Freshness(store),
             exposition=Exposition(

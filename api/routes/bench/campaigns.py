@@ -25,7 +25,7 @@ from vmtune.api.wiring.deps import Container
 from vmtune.api.wiring.loads import check_may_load
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.model.idempotency import Begun
-from vmtune.services.queries import part_in_order
+from vmtune.services.computed_pages import part_in_order
 
 router = Router(prefix="/campaigns", tags=["campaigns"], dependencies=[EVERYWHERE])
 Which = Annotated[

@@ -26,7 +26,7 @@ from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Testbed
 from vmtune.bench.services.campaigns.campaigns import known_scenarios
 from vmtune.errors import NotFound
-from vmtune.services.queries import part_in_order
+from vmtune.services.computed_pages import part_in_order
 
 router = Router(tags=["scenarios"])
 Where = Annotated[Testbed, Query(description="Where the run takes place.")]

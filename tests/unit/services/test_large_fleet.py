@@ -16,10 +16,9 @@ from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import VmState
 from vmtune.model.host.inventory import EventTopic, VmSort
 from vmtune.model.plan.tuning_state import TuningState
-from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.services import queries as module
+from vmtune.services import fleet_lists as module
+from vmtune.services.fleet_lists import FleetLists, VmFilter, VmPage
 from vmtune.services.hosts.hosts import HostService
-from vmtune.services.queries import Queries, VmFilter, VmPage
 
 pytestmark = pytest.mark.integration
 
@@ -32,14 +31,14 @@ def fleet() -> Fleet:
 
 
 async def all_pages(
-    queries: Queries,
+    fleet: FleetLists,
     wanted: VmFilter,
     reach: Reach = EVERYTHING,
     sort: VmSort = VmSort.NAME,
 ) -> list[VmPage]:
     pages, after = list[VmPage](), None
     while True:
-        pages.append(await queries.vms(wanted, after, 5, reach, sort))
+        pages.append(await fleet.vms(wanted, after, 5, reach, sort))
         after = pages[-1].page.next
         if after is None:
             return pages
@@ -57,10 +56,10 @@ async def both(
     sort: VmSort = VmSort.NAME,
 ) -> list[VmPage]:
     """The pages as of a large fleet, which are those of a small one."""
-    queries = Queries(it.store, it.hosts, BUILT_IN)
-    small = await all_pages(queries, wanted, reach, sort)
+    fleet = FleetLists(it.store, it.hosts)
+    small = await all_pages(fleet, wanted, reach, sort)
     patch.setattr(module, "_LARGE_FLEET_VMS", 1)
-    large = await all_pages(queries, wanted, reach, sort)
+    large = await all_pages(fleet, wanted, reach, sort)
     patch.undo()
     assert told(large) == told(small)
     assert [page.counts for page in large] == [page.counts for page in small]
@@ -88,7 +87,7 @@ async def test_pages_are_the_same_and_few_hosts_are_asked(
         monkeypatch.setattr(module, "_LARGE_FLEET_VMS", 1)
         sim.calls.clear()
         sim.hosts["b"].reachable = False
-        first = await Queries(it.store, it.hosts, BUILT_IN).vms(VmFilter(), None, 6)
+        first = await FleetLists(it.store, it.hosts).vms(VmFilter(), None, 6)
         assert sim.calls["list_vms"] == 2
         assert [vm.host for vm in first.page.items] == ["a"] * 4 + ["b"] * 2
         states = [vm.summary.state for vm in first.page.items]
@@ -108,10 +107,10 @@ async def test_vms_that_are_gone_leave_no_pages_empty(
         left = sum(len(host.vms) for host in sim.hosts.values())
         monkeypatch.setattr(module, "_LARGE_FLEET_VMS", 1)
         sim.calls.clear()
-        page = await Queries(it.store, it.hosts, BUILT_IN).vms(VmFilter(), None, 4)
+        page = await FleetLists(it.store, it.hosts).vms(VmFilter(), None, 4)
         assert len(page.page.items) == 4
         assert sim.calls["list_vms"] <= len(sim.hosts)  # each at most once
-        pages = await all_pages(Queries(it.store, it.hosts, BUILT_IN), VmFilter(), EVERYTHING)
+        pages = await all_pages(FleetLists(it.store, it.hosts), VmFilter(), EVERYTHING)
         assert len(told(pages)) == left
 
 
