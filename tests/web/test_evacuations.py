@@ -6,17 +6,21 @@ from playwright.sync_api import Page, expect
 
 from tests.support.browser import settled
 from tests.support.live import Live
+from tests.web.test_clicks import navigate, within
 
 
-def test_a_host_is_emptied_and_marked_safe_in_three_clicks(it: Live, page: Page) -> None:
+def test_a_host_is_emptied_and_marked_safe_in_four_clicks(it: Live, page: Page) -> None:
     try:
         with it.vm(memory_bytes=64 << 20) as vm:
-            page.goto("/hosts")
-            page.get_by_role("link", name="a", exact=True).click()
-            page.get_by_role("link", name="Evacuate").click()
-            page.get_by_role("button", name=re.compile(r"^Move \d+ VMs?$")).click()
-            safe = page.get_by_text("a is in maintenance and runs no VMs: safe to reboot")
-            expect(safe).to_be_visible(timeout=60_000)
+            page.goto("/")
+            settled(page)
+            with within(4) as hand:
+                hand.click(navigate(page, "Hosts"))
+                hand.click(page.get_by_role("link", name="a", exact=True))
+                hand.click(page.get_by_role("link", name="Evacuate"))
+                hand.click(page.get_by_role("button", name=re.compile(r"^Move \d+ VMs?$")))
+                safe = page.get_by_text("a is in maintenance and runs no VMs: safe to reboot")
+                expect(safe).to_be_visible(timeout=60_000)
             assert it.states(vm) == {"b": "running"}
             assert it.client.get("/hosts/a")["maintenance_since"] is not None
     finally:

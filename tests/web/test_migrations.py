@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.browser import Watch, settled
 from tests.support.live import Live, wait_for
+from tests.web.test_clicks import navigate, within
 from tests.web.test_vms import choose
 from vmtune import lab
 from vmtune.model.workload import Workload
@@ -186,7 +187,8 @@ def test_a_migrating_vm_leads_to_its_migration_and_not_to_a_second(it: Live, pag
 
 def test_migrations_that_exceeded_their_limit_are_two_clicks_away(page: Page) -> None:
     page.goto("/")
-    page.get_by_role("link", name="Migrations", exact=True).click()
-    page.get_by_role("button", name="Exceeded their limit").click()
-    expect(page).to_have_url(re.compile(r"/migrations\?downtime=exceeded$"))
+    with within(2) as hand:
+        hand.click(navigate(page, "Migrations"))
+        hand.click(page.get_by_role("button", name="Exceeded their limit"))
+        expect(page).to_have_url(re.compile(r"/migrations\?downtime=exceeded$"))
     expect(page.get_by_role("button", name="Show any downtime")).to_be_visible()

@@ -2,23 +2,13 @@
 
 import re
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.support.browser import settled
 from tests.support.live import Live
+from tests.web.test_clicks import navigate, within
 
 AT_A_GLANCE = {"width": 1440, "height": 900}
-
-
-class Clicks:
-    """Counts them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, what: Locator) -> None:
-        what.click()
-        self.count += 1
 
 
 def test_the_limit_of_a_running_migration_is_raised_in_two_clicks(it: Live, page: Page) -> None:
@@ -27,11 +17,10 @@ def test_the_limit_of_a_running_migration_is_raised_in_two_clicks(it: Live, page
         running = it.migrate(vm, "b", profile="stuck")
         it.until_active(running)
         page.goto(f"/migrations/{running['id']}")
-        click = Clicks()
-        click(page.get_by_role("button", name="Raise downtime limit"))
-        click(page.get_by_role("button", name="Change now"))
-        expect(page.get_by_text(re.compile("Downtime limit is .* now")).first).to_be_visible()
-        assert click.count == 2
+        with within(2) as hand:
+            hand.click(page.get_by_role("button", name="Raise downtime limit"))
+            hand.click(page.get_by_role("button", name="Change now"))
+            expect(page.get_by_text(re.compile("Downtime limit is .* now")).first).to_be_visible()
         step = it.client.get(f"/migrations/{running['id']}")["step_records"][-1]
         assert step["action"].startswith("set downtime_limit_ms to ")
 
@@ -52,12 +41,11 @@ def test_a_token_is_revoked_in_three_clicks(it: Live, page: Page) -> None:
     made = it.client.post("/tokens", {"name": "lost", "scopes": ["read"]})
     page.goto("/")
     settled(page)
-    click = Clicks()
-    click(page.get_by_role("link", name="Settings"))
-    click(page.get_by_role("button", name="Revoke lost"))
-    click(page.get_by_role("dialog").get_by_role("button", name="Revoke"))
-    expect(page.get_by_text("lost was revoked").first).to_be_visible()
-    assert click.count == 3
+    with within(3) as hand:
+        hand.click(navigate(page, "Settings"))
+        hand.click(page.get_by_role("button", name="Revoke lost"))
+        hand.click(page.get_by_role("dialog").get_by_role("button", name="Revoke"))
+        expect(page.get_by_text("lost was revoked").first).to_be_visible()
     found = {each["id"]: each["state"] for each in it.client.items("/tokens")}
     assert found[made["id"]] == "revoked"
 
