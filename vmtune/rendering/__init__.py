@@ -54,7 +54,10 @@ def escaped_markdown(value: object) -> str:
 
 def _heading(title: str) -> str:
     """A terminal's heading, ``95 % INTERVAL``, for a page; names stay as they are."""
-    return title.capitalize() if title.isupper() else title
+    if not title.isupper():
+        return title
+    first, *rest = title.split(" ")
+    return " ".join([first.capitalize(), *(w if len(w) == 1 else w.lower() for w in rest)])
 
 
 def _sentence(text: str) -> str:

@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined, UndefinedError, meta
 
 from vmtune import rendering
 from vmtune.api.pages.sign_in import sign_in_page
-from vmtune.rendering import escaped_markdown, render
+from vmtune.rendering import _heading, escaped_markdown, render
 
 TEMPLATES = sorted((Path(rendering.__file__).parent / "templates").iterdir())
 
@@ -62,3 +62,8 @@ def test_the_engine_of_the_templates_is_loaded_only_when_one_is_rendered() -> No
         "assert 'jinja2' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_terminals_heading_becomes_a_pages_and_keeps_the_letter_of_an_arm() -> None:
+    found = [_heading(each) for each in ("B AGAINST A", "95 % INTERVAL", "Total time", "A")]
+    assert found == ["B against A", "95 % interval", "Total time", "A"]
