@@ -24,5 +24,5 @@ async def get_health(on: Services) -> Health:
         schema_revision=on.queries.schema_revision,
         jobs_running=await on.queries.migrations_running(),
         postcopy_paused=await on.queries.migrations_postcopy_paused(),
-        hosts=await on.fleet.host_count(),
+        hosts=await on.inventory.host_count(),
     )

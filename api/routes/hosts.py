@@ -36,7 +36,7 @@ from vmtune.model.host.facts import VmState
 from vmtune.model.host.inventory import Host, HostSort, VmSort
 from vmtune.model.idempotency import Begun
 from vmtune.model.plan.tuning_state import TuningState
-from vmtune.services.fleet_lists import VmFilter, parse_labels
+from vmtune.services.inventory_lists import VmFilter, parse_labels
 
 router = Router(prefix="/hosts", tags=["hosts"])
 
@@ -58,7 +58,7 @@ async def list_hosts(
 ) -> HostPage:
     """Hosts, sorted by name unless `sort` says otherwise, each as of the last contact: no host is
     asked."""
-    page, vms = await on.fleet.hosts(
+    page, vms = await on.inventory.hosts(
         after, limit, who.rights.reach, search, state, maintenance, sort
     )
     return HostPage(
@@ -71,7 +71,7 @@ async def list_hosts(
 
 
 async def _view(on: Container, host: Host) -> HostView:
-    vms = await on.fleet.vm_counts([host.name])
+    vms = await on.inventory.vm_counts([host.name])
     return HostView.of(host, on.hosts.contacts.of(host.name), vms[host.name])
 
 

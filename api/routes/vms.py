@@ -35,7 +35,7 @@ from vmtune.model.host.facts import VmState
 from vmtune.model.host.inventory import VmSort
 from vmtune.model.idempotency import Begun
 from vmtune.model.plan.tuning_state import TuningState
-from vmtune.services.fleet_lists import VmFilter, parse_labels
+from vmtune.services.inventory_lists import VmFilter, parse_labels
 
 router = Router(prefix="/vms", tags=["vms"])
 Search = Annotated[
@@ -57,7 +57,7 @@ async def list_page(
     sort: VmSort = VmSort.NAME,
 ) -> VmPage:
     """A page of VMs as the API shows it."""
-    listed = await on.fleet.vms(wanted, after, limit, who.rights.reach, sort)
+    listed = await on.inventory.vms(wanted, after, limit, who.rights.reach, sort)
     migrating = await on.queries.migrating(vm.summary.uuid for vm in listed.page.items)
     return VmPage(
         items=[
@@ -106,7 +106,7 @@ async def get_vm(on: Services, vm: VmInReach) -> VmDetail:
         host,
         facts,
         await on.queries.labels(vm),
-        await on.fleet.tuning(vm),
+        await on.inventory.tuning(vm),
         on.tunables,
         migrating.get(vm),
     )

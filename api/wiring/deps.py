@@ -48,7 +48,6 @@ from vmtune.services.evacuations.job import EvacuationJob
 from vmtune.services.evacuations.plan import EvacuationPlanner
 from vmtune.services.evacuations.vm_mover import VmMover
 from vmtune.services.events import EventBus
-from vmtune.services.fleet_lists import FleetLists
 from vmtune.services.forecasts.forecasts import ForecastService
 from vmtune.services.forecasts.intents import IntentService
 from vmtune.services.freshness import Freshness
@@ -62,6 +61,7 @@ from vmtune.services.hosts.limits import HostLimits
 from vmtune.services.hosts.pools import PoolService
 from vmtune.services.idempotency import IdempotencyService
 from vmtune.services.instrumented_jobs import instrumented
+from vmtune.services.inventory_lists import InventoryLists
 from vmtune.services.metrics import telemetry
 from vmtune.services.metrics.exposition import Exposition
 from vmtune.services.migrations.admission import Admission
@@ -120,7 +120,7 @@ class Container:
     schedules: ScheduleService
     hooks: HookService
     queries: Queries
-    fleet: FleetLists
+    inventory: InventoryLists
     overview: OverviewService
     freshness: Freshness
     exposition: Exposition
@@ -308,7 +308,7 @@ async def open_container(
             schedules=bench.schedules,
             hooks=HookService(store, bus, assignments, permissions, LibvirtArrivingXml()),
             queries=Queries(store, hosts, tunables),
-            fleet=FleetLists(store, hosts),
+            inventory=InventoryLists(store, hosts),
             overview=OverviewService(store, hosts.contacts),
             freshness=Freshness(store),
             exposition=Exposition(

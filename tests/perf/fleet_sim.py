@@ -33,7 +33,7 @@ from vmtune.model.profile import Target
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.services.evacuations.evacuations import EvacuationStatus
 from vmtune.services.evacuations.plan import EvacuationRequest
-from vmtune.services.fleet_lists import FleetLists, VmFilter
+from vmtune.services.inventory_lists import InventoryLists, VmFilter
 from vmtune.services.queries import Queries
 
 VMS_A_HOST = 50
@@ -105,7 +105,7 @@ async def slowest_ms(work: Callable[[], Awaitable[object]]) -> float:
 async def reads(it: World, sim: Fleet) -> dict[str, float]:
     """How long lists and explain take, in milliseconds, each the slowest of twenty."""
     queries = Queries(it.store, it.hosts, BUILT_IN)
-    fleet = FleetLists(it.store, it.hosts)
+    inventory = InventoryLists(it.store, it.hosts)
     last = sim.hosts[max(sim.hosts)]
     vm = next(iter(last.vms))
     await it.profiles.create("p", {"downtime_limit_ms": 200})
@@ -120,11 +120,11 @@ async def reads(it: World, sim: Fleet) -> dict[str, float]:
         return await it.admission.positions([record.id for record in page.items])
 
     return {
-        "hosts": await slowest_ms(lambda: fleet.hosts(None, _EVERY_PAGE)),
+        "hosts": await slowest_ms(lambda: inventory.hosts(None, _EVERY_PAGE)),
         "vms of a host": await slowest_ms(
-            lambda: fleet.vms(VmFilter(host=last.name), None, _EVERY_PAGE)
+            lambda: inventory.vms(VmFilter(host=last.name), None, _EVERY_PAGE)
         ),
-        "vms": await slowest_ms(lambda: fleet.vms(VmFilter(), None, _EVERY_PAGE)),
+        "vms": await slowest_ms(lambda: inventory.vms(VmFilter(), None, _EVERY_PAGE)),
         "migrations": await slowest_ms(migrations),
         "evacuations": await slowest_ms(lambda: it.evacuations.list(None, (), None, _EVERY_PAGE)),
         "explain": await slowest_ms(explain),

@@ -18,7 +18,7 @@ from vmtune.api.http.kept_answers import Answer, KeptAnswers
 from vmtune.api.main import create_app
 from vmtune.model.access.scopes import EVERYTHING, Identity, Kind, Rights, Scope
 from vmtune.model.host.inventory import Host
-from vmtune.services.fleet_lists import FleetLists
+from vmtune.services.inventory_lists import InventoryLists
 from vmtune.services.queries import Queries
 from vmtune.storage import Store
 
@@ -37,7 +37,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
 
     def counting(name: str) -> None:
-        lists = Queries if hasattr(Queries, name) else FleetLists
+        lists = Queries if hasattr(Queries, name) else InventoryLists
         method: Callable[..., Any] = getattr(lists, name)  # any: their own
 
         async def counted(*given: Any, **named: Any) -> Any:

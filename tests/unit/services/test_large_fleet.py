@@ -16,9 +16,9 @@ from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import VmState
 from vmtune.model.host.inventory import EventTopic, VmSort
 from vmtune.model.plan.tuning_state import TuningState
-from vmtune.services import fleet_lists as module
-from vmtune.services.fleet_lists import FleetLists, VmFilter, VmPage
+from vmtune.services import inventory_lists as module
 from vmtune.services.hosts.hosts import HostService
+from vmtune.services.inventory_lists import InventoryLists, VmFilter, VmPage
 
 pytestmark = pytest.mark.integration
 
@@ -31,7 +31,7 @@ def fleet() -> Fleet:
 
 
 async def all_pages(
-    fleet: FleetLists,
+    fleet: InventoryLists,
     wanted: VmFilter,
     reach: Reach = EVERYTHING,
     sort: VmSort = VmSort.NAME,
@@ -56,7 +56,7 @@ async def both(
     sort: VmSort = VmSort.NAME,
 ) -> list[VmPage]:
     """The pages as of a large fleet, which are those of a small one."""
-    fleet = FleetLists(it.store, it.hosts)
+    fleet = InventoryLists(it.store, it.hosts)
     small = await all_pages(fleet, wanted, reach, sort)
     patch.setattr(module, "_LARGE_FLEET_VMS", 1)
     large = await all_pages(fleet, wanted, reach, sort)
@@ -87,7 +87,7 @@ async def test_pages_are_the_same_and_few_hosts_are_asked(
         monkeypatch.setattr(module, "_LARGE_FLEET_VMS", 1)
         sim.calls.clear()
         sim.hosts["b"].reachable = False
-        first = await FleetLists(it.store, it.hosts).vms(VmFilter(), None, 6)
+        first = await InventoryLists(it.store, it.hosts).vms(VmFilter(), None, 6)
         assert sim.calls["list_vms"] == 2
         assert [vm.host for vm in first.page.items] == ["a"] * 4 + ["b"] * 2
         states = [vm.summary.state for vm in first.page.items]
@@ -107,10 +107,10 @@ async def test_vms_that_are_gone_leave_no_pages_empty(
         left = sum(len(host.vms) for host in sim.hosts.values())
         monkeypatch.setattr(module, "_LARGE_FLEET_VMS", 1)
         sim.calls.clear()
-        page = await FleetLists(it.store, it.hosts).vms(VmFilter(), None, 4)
+        page = await InventoryLists(it.store, it.hosts).vms(VmFilter(), None, 4)
         assert len(page.page.items) == 4
         assert sim.calls["list_vms"] <= len(sim.hosts)  # each at most once
-        pages = await all_pages(FleetLists(it.store, it.hosts), VmFilter(), EVERYTHING)
+        pages = await all_pages(InventoryLists(it.store, it.hosts), VmFilter(), EVERYTHING)
         assert len(told(pages)) == left
 
 

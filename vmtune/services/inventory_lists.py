@@ -1,4 +1,4 @@
-"""Lists of the fleet, page by page: hosts, and the VMs that they have now or had last."""
+"""Lists of hosts and VMs, page by page: hosts, and the VMs that they have now or had last."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class VmPage:
     counts: Mapping[TuningState, int]
 
 
-class FleetLists:
+class InventoryLists:
     """Lists of hosts and VMs, and counts of them."""
 
     def __init__(self, store: Store, hosts: HostService) -> None:
