@@ -45,7 +45,7 @@ def read_file(path: Path) -> Pack:
         ) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"{path}: byte {error.start} is no UTF-8",
+            f"{path}: byte {error.start} is not UTF-8",
             field="pack",
             code="not_toml",
             remedy="write it as UTF-8",

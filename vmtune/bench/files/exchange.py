@@ -75,7 +75,7 @@ def from_document(raw: object) -> Run:
     reader = Reader()
     given = reader.mapping(raw, "", ("head", "series"), ("format", "version", "run"))
     if not is_own(raw):
-        reader.refuse("format", "unknown_format", f"this is no {FORMAT}", "export it anew")
+        reader.refuse("format", "unknown_format", f"this is not a {FORMAT}", "export it anew")
     elif given.get("version") != VERSION:
         reader.refuse(
             "version",

@@ -191,7 +191,7 @@ def from_document(raw: object) -> Report:
     given = dict(raw) if isinstance(raw, Mapping) else {}
     if given.pop("format", None) != FORMAT:
         raise InvalidInput(
-            f"this is no {FORMAT}",
+            f"this is not a {FORMAT}",
             field="format",
             code="unknown_format",
             remedy="give what `vmtune compare --json` printed",
