@@ -12,7 +12,9 @@ import { useSearchParams } from "react-router";
 import { useSettled } from "./settled";
 
 const LEAST_WIDTH = "11rem";
-const ARROW_CH = 7; // a choice's arrow would lie over its text
+// A choice's arrow would lie over its text, whose letters are narrower than its digits.
+const LETTER_CH = 0.85;
+const ARROW_CH = 6;
 const QUIET_MS = 300; // what is being typed asks the service nothing yet
 
 type Choice = string | readonly [value: string, text: string];
@@ -111,7 +113,9 @@ export function Filters<Name extends string>({
 
 function widthOf(choices: readonly Choice[] | undefined, empty: string): string {
   const longest = Math.max(...[empty, ...(choices ?? []).map(textOf)].map((each) => each.length));
-  return choices ? `max(${LEAST_WIDTH}, ${longest + ARROW_CH}ch)` : LEAST_WIDTH;
+  return choices
+    ? `max(${LEAST_WIDTH}, ${Math.ceil(longest * LETTER_CH) + ARROW_CH}ch)`
+    : LEAST_WIDTH;
 }
 
 interface One {

@@ -19,10 +19,9 @@ export function HostStanding({ host }: { host: Host }) {
         </>
       )}
       {host.unreachable && (
-        <>
-          {" "}
+        <div className="vt-reason">
           since <Moment at={host.unreachable.since} />: {host.unreachable.reason}
-        </>
+        </div>
       )}
     </>
   );

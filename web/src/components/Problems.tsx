@@ -10,11 +10,18 @@ export function Problems({ problems }: { problems: readonly ProblemItem[] }) {
           key={`${problem.field} ${problem.code} ${problem.message}`}
           isInline
           variant="warning"
-          title={`${problem.field}: ${problem.message}`}
+          title={said(problem)}
         >
           {problem.remedy}
         </Alert>
       ))}
     </>
   );
+}
+
+const HOST = "hosts.";
+
+function said({ field, message }: ProblemItem): string {
+  if (field === "") return message;
+  return `${field.startsWith(HOST) ? `Host ${field.slice(HOST.length)}` : field}: ${message}`;
 }

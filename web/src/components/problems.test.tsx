@@ -13,8 +13,14 @@ const QUERY = { data: undefined, error: null, isPending: true, refetch: vi.fn() 
 
 test("what is missing is told with its remedy", () => {
   rendered(<Problems problems={[PROBLEM]} />);
-  expect(screen.getByText(/hosts.b: b is silent/)).toBeVisible();
+  expect(screen.getByText(/Host b: b is silent/)).toBeVisible();
   expect(screen.getByText("start it")).toBeVisible();
+});
+
+test("a problem of the whole answer needs no name before it", () => {
+  rendered(<Problems problems={[{ ...PROBLEM, field: "" }]} />);
+  expect(screen.getByRole("heading")).toHaveTextContent(/b is silent$/);
+  expect(screen.queryByText(/: b is silent/)).toBeNull();
 });
 
 test("an error tells each problem once, and can be tried again", async () => {

@@ -16,7 +16,11 @@ const COLUMNS: readonly ColumnOf<Schemas["HostView"]>[] = [
   {
     title: "Name",
     sort: "name",
-    cell: (each) => <Link to={`/hosts/${each.name}`}>{each.name}</Link>,
+    cell: (each) => (
+      <Link to={`/hosts/${each.name}`} title={each.uri}>
+        {each.name}
+      </Link>
+    ),
   },
   { title: "State", sort: "state", cell: (each) => <HostStanding host={each} /> },
   {
@@ -34,22 +38,19 @@ const COLUMNS: readonly ColumnOf<Schemas["HostView"]>[] = [
   },
   { title: "QEMU", text: "short", cell: (each) => each.qemu_version ?? "–" },
   { title: "libvirt", text: "short", cell: (each) => each.libvirt_version ?? "–" },
-  { title: "Service", cell: (each) => each.owner || "–" },
   {
     title: "Last contact",
     sort: "answered",
     text: "short",
     cell: (each) => <Moment at={each.answered_at} />,
   },
-  {
-    title: "URI",
-    cell: (each) => (
-      <span className="vt-short" title={each.uri}>
-        {each.uri}
-      </span>
-    ),
-  },
 ];
+
+/** Where several services share the hosts. */
+const SERVICE: ColumnOf<Schemas["HostView"]> = {
+  title: "Service",
+  cell: (each) => each.owner || "–",
+};
 
 const DIALOGS = ["add"] as const;
 const STATES: readonly Schemas["HostState"][] = ["up", "unreachable", "unknown"];
@@ -104,7 +105,7 @@ export default function Hosts() {
           {(rows) => (
             <ListTable
               label="Hosts"
-              columns={COLUMNS}
+              columns={rows.some((each) => each.owner) ? [...COLUMNS, SERVICE] : COLUMNS}
               rows={rows}
               name={(each) => each.name}
               below="grid-lg"

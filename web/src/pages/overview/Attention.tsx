@@ -73,7 +73,7 @@ const CONCERNS: Record<Concern, Said> = {
   },
 };
 
-const NAMED = 3;
+const NAMED = 2;
 
 /** What needs a person now, the most urgent first. */
 export function Attention({ found }: { found: readonly Attentive[] }) {

@@ -11,7 +11,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { campaigns, comparison } from "../../api/bench";
 import type { Schemas } from "../../api/client";
-import { Async, Empty } from "../../components/Async";
+import { Async } from "../../components/Async";
 import { VerdictLabel } from "../../components/BenchLabels";
 import { Moment } from "../../components/Moment";
 import { metricOf, pairsOf, primaryOf } from "../compare/pairs";
@@ -33,9 +33,9 @@ export function LastComparisons() {
             const items = (data.pages[0]?.items ?? []).slice(0, SHOWN);
             if (items.length === 0) {
               return (
-                <Empty title="No comparisons yet">
-                  <Link to="/bench/campaigns/new">Start a campaign</Link>
-                </Empty>
+                <p>
+                  No comparisons yet. <Link to="/bench/campaigns/new">Start a campaign</Link>
+                </p>
               );
             }
             return (

@@ -4,7 +4,7 @@ import type { Schemas } from "../../api/client";
 import { counted, duration, way } from "../../components/format";
 import { type Bar, barsOf, type Look, lookOf, type Move, periodOf } from "./timeline";
 
-const LANES = 7;
+const LANES = 6;
 const KEY: Record<Look, string> = {
   active: "not ended",
   completed: "completed",

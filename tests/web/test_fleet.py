@@ -1,0 +1,65 @@
+"""The overview of a fleet: twenty hosts at a glance, with what needs attention."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.perf import fleet_pages
+from tests.perf.fleet_sim import make
+from tests.support.browser import free_port, settled, tab
+from tests.support.fleet import SimHost
+from vmtune.errors import HostUnreachable
+
+AT_A_GLANCE = {"width": 1440, "height": 900}
+GONE = "h0003"
+
+
+async def _facts(_self: SimHost, *_: Any, **__: Any) -> None:  # any: whatever is asked
+    raise HostUnreachable("connection refused")
+
+
+@pytest.fixture
+def origin_and_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
+    """A service over twenty hosts, one of which does not answer, after 300 migrations."""
+    monkeypatch.setattr(fleet_pages, "MIGRATIONS", 300)
+    sim = make(20)
+
+    class Gone(SimHost):
+        def __getattribute__(self, name: str) -> Any:  # any: a method of a driver
+            found = super().__getattribute__(name)
+            if name.startswith("_") or not callable(found) or name == "events":
+                return found
+            return _facts.__get__(self)
+
+    sim.hosts[GONE].__class__ = Gone
+    port = free_port()
+    with fleet_pages.served(tmp_path, port, sim) as client:
+        for host in ("h0001", GONE):
+            list(client.items("/vms", {"host": host}))
+        client.put("/hosts/h0005/maintenance", {"on": True})
+        made = client.post("/tokens", {"name": "look", "scopes": ["admin"]})
+        yield f"http://127.0.0.1:{port}", str(made["token"])
+
+
+def test_twenty_hosts_and_what_needs_attention_are_seen_without_scrolling(
+    origin_and_token: tuple[str, str], browser: Browser
+) -> None:
+    origin, token = origin_and_token
+    with tab(browser, origin, token, locale="en-GB") as made:
+        page = made.page
+        page.set_viewport_size(AT_A_GLANCE)
+        page.goto("/")
+        settled(page)
+        concerns = page.get_by_label("Needs attention").get_by_role("listitem")
+        expect(concerns.filter(has_text="host does not answer")).to_contain_text(GONE)
+        expect(concerns).to_have_count(5)
+        expect(page.get_by_label("Hosts by load").get_by_role("link")).to_have_count(20)
+        main = page.locator("main")
+        assert main.evaluate("each => each.scrollHeight <= each.clientHeight + 1")
+        page.goto(f"/vms?host={GONE}")
+        row = page.get_by_role("row").filter(has_text=f"{GONE}-0").first
+        expect(row).to_contain_text("host unreachable since")
+        expect(row).to_contain_text("connection refused")
