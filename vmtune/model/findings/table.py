@@ -228,6 +228,13 @@ _TABLE = (
         "remove it there, or choose another destination",
     ),
     blocker(
+        "libvirt_too_old_for_qemu",
+        "libvirt {libvirt} gives QEMU's command migrate an argument that QEMU {qemu} refuses, so "
+        "that no migration begins",
+        "upgrade libvirt on the source ({works} was seen to work), or run the VM with an older "
+        "QEMU",
+    ),
+    blocker(
         "no_incoming_qemu",
         "no QEMU on the destination waits for the incoming migration of this VM",
         "start one there with the same devices and -incoming defer",

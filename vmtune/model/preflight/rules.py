@@ -26,6 +26,7 @@ from vmtune.model.preflight.host import check_host
 from vmtune.model.preflight.network import check_network
 from vmtune.model.preflight.packs import check_pack
 from vmtune.model.preflight.pools import check_pools, check_queues
+from vmtune.model.preflight.releases import check_releases
 from vmtune.model.preflight.rings import check_rings, check_wanted_ring
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.notes import whole_around
@@ -89,6 +90,7 @@ def check_destination(situation: Situation) -> Iterator[Finding]:
         yield Finding("managed_elsewhere", evidence=words)
     for reason in situation.vm.blocked_reasons:
         yield Finding("vm_cannot_migrate", evidence={"reason": reason})
+    yield from check_releases(situation)
     if destination.occupied:
         yield Finding("vm_on_destination")
     if destination.host.connection is Connection.QMP and destination.vm is None:

@@ -278,6 +278,11 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("migration_active", "", situation(vm=vm(migrating=True))),
     ("vm_not_running", "", situation(vm=vm(state=VmState.SHUT_OFF))),
     ("vm_cannot_migrate", "", migrating(vm=vm(blocked_reasons=("a device says no",)))),
+    (
+        "libvirt_too_old_for_qemu",
+        "",
+        migrating(vm=vm(Version(11, 1, 3)), host=host(libvirt=Version(11, 3, 0))),
+    ),
     ("vm_on_destination", "", migrating(destination=Destination("b", host("b"), None, True))),
     ("no_incoming_qemu", "", direct_migration({})),
     ("managed_elsewhere", "", migrating(vm=vm(manager=NOVA.name))),
@@ -412,6 +417,7 @@ def test_every_finding_has_an_example() -> None:
 
 
 HEALTHY = [
+    migrating(vm=vm(Version(11, 1, 3)), host=host(libvirt=Version(12, 8, 0))),
     situation({}),
     migrating({}),
     situation(ZERO_COPY),
