@@ -164,15 +164,21 @@ class InventoryLists:
 
         :raise NotFound: no such host.
         """
-        may_be_large = wanted.host is None and wanted.state is None
-        tunings = await asyncio.to_thread(self._tunings, may_be_large)
-        if tunings is None:
-            return await self._of_many_hosts(wanted, after, limit, reach, sort)
+        tunings: Mapping[UUID, Tuning] | None = None
+        if wanted.host is None:
+            tunings = await asyncio.to_thread(self._tunings, wanted.state is None)
+            if tunings is None:
+                return await self._of_many_hosts(wanted, after, limit, reach, sort)
         listing = await self._listing(wanted.host, reach)
         found = [vm for vm in listing.vms if wanted.lets(vm) and reach.has_vm(vm.host, vm.labels)]
+        if tunings is None:  # a host's VMs are few among all
+            uuids = {vm.summary.uuid for vm in found}
+            tunings = await asyncio.to_thread(self._store.tunings.of, uuids)
+
+        known = tunings
 
         def stands(vm: UUID) -> TuningState:
-            return tunings[vm].state if vm in tunings else TuningState.UNTUNED
+            return known[vm].state if vm in known else TuningState.UNTUNED
 
         counted = Counter(stands(vm) for vm in {vm.summary.uuid for vm in found})
         if wanted.tuning is not None:

@@ -40,6 +40,8 @@ def test_what_was_applied_stands_as_it_was_read_back(store: Store) -> None:
     )  # fmt: skip
     assert store.tunings.get(VM) == expected
     assert store.tunings.all() == {VM: expected}
+    assert store.tunings.of([VM, *(UUID(int=n) for n in range(1200))]) == {VM: expected}
+    assert store.tunings.of([]) == {}
 
 
 def test_a_verification_is_noted_with_its_time(store: Store, clock: Clock) -> None:

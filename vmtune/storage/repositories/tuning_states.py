@@ -18,6 +18,8 @@ from vmtune.storage.mapping import Mapper, converter
 from vmtune.storage.tables.core import ApplicationRow, OperationRow, TuningRow
 
 TUNINGS = Mapper(Tuning, TuningRow)
+_AT_ONCE = 500
+"""VMs that one query asks for: databases bound the parameters of one."""
 _OUTCOMES = converter(tuple[Outcome, ...])
 
 
@@ -43,6 +45,17 @@ class TuningRepository:
         with self._database.read() as session:
             rows = session.execute(select(*TuningRow.__table__.columns))
             return {row.vm: TUNINGS.record(row) for row in rows}
+
+    def of(self, vms: Collection[UUID]) -> dict[UUID, Tuning]:
+        """Those of *vms* that have one."""
+        asked = sorted(vms)
+        found: dict[UUID, Tuning] = {}
+        with self._database.read() as session:
+            for begin in range(0, len(asked), _AT_ONCE):
+                part = TuningRow.vm.in_(asked[begin : begin + _AT_ONCE])
+                rows = session.execute(select(*TuningRow.__table__.columns).where(part))
+                found |= {row.vm: TUNINGS.record(row) for row in rows}
+        return found
 
     def get(self, vm: UUID) -> Tuning | None:
         """A VM's state; None if it was never tuned or checked."""
