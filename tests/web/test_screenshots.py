@@ -34,21 +34,25 @@ def picture(page: Page, name: str) -> None:
     assert file.stat().st_size < MAX_BYTES, f"{file} is too large"
 
 
-def compared(it: Live) -> str:
-    """The id of a campaign that has ended: one host's link is narrow, and compression helps."""
-    it.profile(
-        "fast", multifd=True, multifd_channels=2, multifd_compression="zstd", downtime_limit_ms=200
-    )
+def compared(it: Live, profile: str) -> str:
+    """The id of a campaign that has ended."""
     plan = {**PLAN, "name": "zstd", "title": "Parallel connections with zstd", "blocks": 8}
-    plan["arms"] = [{"name": "stock"}, {"name": "tuned", "profile": "fast"}]
+    plan["arms"] = [{"name": "stock"}, {"name": "tuned", "profile": profile}]
     campaign = str(it.client.post("/campaigns", plan)["id"])
     wait_for(lambda: it.client.get(f"/campaigns/{campaign}")["ended"], "it to end", within_s=900)
     return campaign
 
 
-def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:
+@pytest.fixture(scope="module")
+def fast(it: Live) -> str:
+    """A profile."""
+    values = {"multifd": True, "multifd_channels": 2, "multifd_compression": "zstd"}
+    it.profile("fast", **values, downtime_limit_ms=200)
+    return "fast"
+
+
+def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) -> None:
     watch.refusals |= {"422", "404", "409"}  # of what is typed, and of a VM that is migrating
-    campaign = compared(it)
     demo.fill(it.settings, it.client, ("a", "b"), verbose=False)
     it.profile("zero-copy", multifd=True, multifd_channels=4, zero_copy_send=True)
     vms = {vm["name"]: vm["uuid"] for vm in it.client.items("/vms")}
@@ -57,7 +61,7 @@ def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:
         it.settings, lab.VmSettings(name="mail1", memory_bytes=96 << 20, workload=quiet)
     )
     wait_for(lambda: at_work(mail), "the guest to write", within_s=120)
-    assert it.ended(it.migrate(mail, "b", profile="fast"))["state"] == "completed"
+    assert it.ended(it.migrate(mail, "b", profile=fast))["state"] == "completed"
     (running,) = it.client.items("/migrations", {"vm": vms[demo.MIGRATING]})
 
     page.goto(f"/vms/{vms[demo.DRIFTED]}")
@@ -76,11 +80,6 @@ def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:
     expect(page.locator("#tunable-multifd_zstd_level-help")).to_contain_text("20")
     page.get_by_label("Parallel connections", exact=True).evaluate(_TO_TOP)
     picture(page, "profile")
-
-    page.goto(f"/bench/compare?campaign={campaign}")
-    settled(page)
-    page.get_by_role("heading", name=re.compile("^tuned compared to stock")).evaluate(_TO_TOP)
-    picture(page, "compare")
 
     page.goto("/")
     said = page.get_by_label("Needs attention").get_by_text("will not end by itself")
@@ -105,3 +104,10 @@ def test_pictures_for_the_readme(it: Live, page: Page, watch: Watch) -> None:
     expect(row).to_be_visible(timeout=_PATIENCE_MS)
     picture(page, "evacuation")
     it.client.delete(f"/hosts/b/evacuations/{moves['id']}")
+
+
+def test_picture_of_a_comparison(it: Live, fast: str, page: Page) -> None:
+    page.goto(f"/bench/compare?campaign={compared(it, fast)}")
+    settled(page)
+    page.get_by_role("heading", name=re.compile("^tuned compared to stock")).evaluate(_TO_TOP)
+    picture(page, "compare")
