@@ -62,6 +62,15 @@ def test_what_names_no_migration_or_several_is_refused(
     assert remedy in ran.err
 
 
+@pytest.mark.usefixtures("migrations")
+def test_a_vms_name_stands_for_its_newest_migration(service: StubService, vmtune: Vmtune) -> None:
+    rows = [{"id": TWO, "vm_name": "db10"}, {"id": ONE, "vm_name": "db1"}]
+    service.on("GET", "/migrations", page(*rows))
+    ran = vmtune("migration", "abort", "db1")
+    assert (ran.code, ran.err) == (0, "")
+    assert service.asked[-1].path.endswith(ONE)
+
+
 def test_an_application_and_an_evacuation_likewise(service: StubService, vmtune: Vmtune) -> None:
     record = {**docs.application(), "id": ONE}
     service.on("GET", "/applications", page(record))
