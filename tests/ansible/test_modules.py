@@ -107,6 +107,21 @@ def test_what_is_wrong_is_named_and_changes_nothing(ansible: Ansible) -> None:
     assert known["profiles"] == known["assignments"] == []
 
 
+def test_a_play_that_builds_on_itself_can_be_checked(ansible: Ansible) -> None:
+    found = ansible.tasks(
+        task("profile", check=True, name="db", values={"multifd": True}),
+        task("assignment", check=True, default=True, profile="db"),
+        task("apply", check=True, vm=str(VM)),
+        task("apply", check=True, vm=str(VM), profile="db"),
+        task("facts"),
+        warns=True,
+    )
+    assert changed(found) == [True, True, True, True, False]
+    assert all("a task before this one" in "".join(result["warnings"]) for result in found[1:4])
+    known = found[-1]["ansible_facts"]["vmtune"]
+    assert known["profiles"] == known["assignments"] == []
+
+
 def test_a_vm_migrates_once_and_a_host_is_emptied_once(ansible: Ansible, api: Api) -> None:
     found = ansible.tasks(
         *three("migrate", vm=str(VM), destination="b"),

@@ -61,8 +61,11 @@ class Ansible:
             timeout=_WITHIN_S,
         )
 
-    def tasks(self, *given: Task) -> list[Result]:
-        """What each task of a play returned; one that fails does not end it."""
+    def tasks(self, *given: Task, warns: bool = False) -> list[Result]:
+        """What each task of a play returned; one that fails does not end it.
+
+        :param warns: whether Ansible is to warn of something; the test fails if it is otherwise.
+        """
         numbered = [
             {**task, "register": f"r{n}", "ignore_errors": True} for n, task in enumerate(given)
         ]
@@ -80,7 +83,8 @@ class Ansible:
         file.write_text(json.dumps([play]))  # JSON is YAML
         done = self.run("ansible-playbook", file)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "[WARNING]" not in done.stderr + done.stdout, done.stderr + done.stdout
+        said = done.stderr + done.stdout
+        assert ("[WARNING]" in said) == warns, said
         results: list[Result] = json.loads(answers.read_text())
         return results
 

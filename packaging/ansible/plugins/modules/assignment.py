@@ -89,7 +89,9 @@ def manage(module, service):
     if not module.check_mode:
         assignment = _replace(service, known, after)
     elif service.find(f"/profiles/{profile}") is None:
-        raise ServiceError(f"profile: there is no profile named {profile!r}")
+        module.warn(
+            f"there is no profile named {profile!r}, unless a task before this one makes it"
+        )
     return dict(changed=True, assignment=assignment, diff=difference(before, after))
 
 
