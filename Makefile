@@ -16,7 +16,7 @@ MKDOCS := said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports test-releases test-ansible test-nova test-clients web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports test-releases test-ansible test-nova test-clients test-container web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ deb: wheel  ## build a Debian package; RELEASE=bookworm or trixie, else this mac
 
 test-ansible: packages-for-tests $(READY) deb  ## the Ansible collection on real hosts, its role in an empty Debian, ansible-test (as root; takes minutes)
 	@$(BIN)/pytest tests/ansible $(PYTEST_ARGS)
+
+test-container: packages-for-tests $(READY) deb  ## build the container image, run it with libvirt's sockets (as root; takes minutes)
+	@$(BIN)/pytest tests/container $(PYTEST_ARGS)
 
 test-nova: packages-for-tests $(READY)  ## migrations by the libvirt drivers of two OpenStack Novas (as root; takes minutes)
 	@$(BIN)/pytest -s tests/nova $(PYTEST_ARGS)
