@@ -227,6 +227,10 @@ ON_BOTH = (
     "the guest runs on the destination, and the source's QEMU runs it, too, as it was before the "
     "switch to post-copy: end the one on the source at once, their disks are the same"
 )
+RUNS_TWICE = (
+    "the guest runs on both hosts, with the same disks: end one of the two at once, which is the "
+    "destination's where the migration was aborted, and check its file systems"
+)
 
 
 def harms_guest(why: str) -> bool:
@@ -250,6 +254,8 @@ def _why_open(here: HostView, there: HostView) -> str:
         return f"the source cannot be asked: {here.silent}"
     if here.rolled_back and there.present:
         return ON_BOTH
+    if here.state is there.state is VmState.RUNNING and not here.moving:
+        return RUNS_TWICE
     if here.present and there.present:
         return "both hosts have the VM: they are not yet done"
     if here.moving and here.status is not None:

@@ -334,3 +334,13 @@ async def test_a_guest_that_is_on_no_host_is_told_whatever_its_starter_says(
     end = await find_end(record, Evidence(handle=Refused()), *asked)
     assert end.state is MigrationState.FAILED
     assert end.why.startswith("the VM runs on neither host; it was reported as failed: ")
+
+
+def test_a_guest_on_both_hosts_is_said_to_be() -> None:
+    """QEMU does that when another client cancels at the switchover, without libvirt."""
+    here = HostView(VmState.RUNNING, status=QemuStatus.CANCELLED)
+    there = HostView(VmState.RUNNING, status=QemuStatus.NONE)
+    end = conclude(here, there, MigrationState.CANCELLED)
+    assert end == end_state.End(MigrationState.UNKNOWN, end_state.RUNS_TWICE)
+    moving = HostView(VmState.RUNNING, status=QemuStatus.ACTIVE)
+    assert conclude(moving, there, MigrationState.FAILED).why != end_state.RUNS_TWICE

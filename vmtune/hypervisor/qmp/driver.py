@@ -32,6 +32,7 @@ from vmtune.hypervisor.qemu.names import vm_state
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
 from vmtune.hypervisor.qmp.agent_socket import SocketChannel, find_socket
+from vmtune.hypervisor.qmp.arrival import refuse_at_switchover
 from vmtune.hypervisor.qmp.migration import DirectMigration, Endpoint, as_cancelled, restore
 from vmtune.hypervisor.qmp.monitor import NO_QEMU, QmpMonitor
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent, Qemu
@@ -296,7 +297,8 @@ class QmpDriver:
     async def abort_migration(self, vm: UUID) -> None:
         """Ask QEMU to cancel.
 
-        :raise TooLate: in post-copy, or ended already.
+        :raise TooLate: in post-copy, or ended already; or in a switchover of which the destination
+            cannot be told that it is aborted.
         :raise OutcomeUnknown: code ``abort_waits``: QEMU takes no command now, and is not asked.
         """
         status = await self._status_now(vm)
@@ -311,9 +313,13 @@ class QmpDriver:
             ended = "there is none" if status is QemuStatus.NONE else f"it is {status.value}"
             raise TooLate(f"no migration is active: {ended}")
         qemu = await self._find(vm)
+        mine = [each for each in self._migrations if each.source.qemu is qemu]
+        for migration in mine:
+            await migration.arrival.hold()
+            migration.aborted = True
+        if not mine:
+            await refuse_at_switchover(qemu)
         self._aborted.add(vm)
-        for migration in self._migrations:
-            migration.aborted |= migration.source.qemu is qemu
         await qemu.monitor.execute("migrate_cancel")
 
     async def _status_now(self, vm: UUID) -> QemuStatus:

@@ -14,6 +14,7 @@ from vmtune.hypervisor.qemu.allowlist import BLOCKTIME, SWITCHES
 from vmtune.hypervisor.qemu.names import capabilities
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
+from vmtune.hypervisor.qmp.arrival import Arrival
 from vmtune.hypervisor.qmp.qemu import Qemu
 from vmtune.model.host.network import DirectAddress
 from vmtune.model.host.uri import in_brackets
@@ -189,6 +190,7 @@ class DirectMigration:
         self.source = source
         self.destination = destination
         self.aborted = False
+        self.arrival = Arrival(source.qemu, destination.qemu)
         self._order = order
         self._news = news
         self._connection = source.qemu.monitor.connections
@@ -203,6 +205,7 @@ class DirectMigration:
         begins = False
         try:
             await self._look_at_both()
+            await self.arrival.note_source()
             await self.destination.prepare(bool(self._order.values.get("postcopy")))
             await self.source.prepare()
             uri = await self._listen(address)
@@ -287,6 +290,18 @@ class DirectMigration:
 
     async def _follow(self) -> VmtuneError | None:
         """Wait for the end; what went wrong, which :meth:`wait` raises."""
+        error = await self._end()
+        if self.arrival.held and not isinstance(error, OutcomeUnknown):
+            try:
+                await self.arrival.let_go(completed=error is None)
+            except VmtuneError as failed:
+                return OutcomeUnknown(
+                    f"the guest has arrived and was not started: {failed.message}",
+                    remedy="look whether it runs on the destination",
+                )
+        return error
+
+    async def _end(self) -> VmtuneError | None:
         incomplete = 0
         while True:
             try:

@@ -101,8 +101,10 @@ class FakeQemu:
         self.listening = ""
         self.outgoing = FakeMigration()
         self.arrived = False
+        self.autostart = True
         self.broken = False  # as a destination: its connection was lost in post-copy
         self.fails_when_cancelled = False  # as QEMU may in a race with its return path
+        self.completes_when_cancelled = False  # all was there by then
         self.path_is_cut = False  # no new connection reaches its destination
         self.alive = True
         self.taken = False
@@ -168,7 +170,9 @@ class FakeQemu:
             stood, self.status = self.status, "postmigrate"
             destination = self.network.pop(self.outgoing.uri, None)
             if destination is not None:
-                destination.status, destination.arrived = stood, True
+                starts = destination.autostart and stood == "running"
+                destination.status = "running" if starts else "paused"
+                destination.arrived = True
 
     def fail(self, reason: str) -> None:
         """End the outgoing migration without success."""
@@ -386,6 +390,8 @@ class FakeQemu:
         return bool(self.capabilities.get("postcopy-blocktime"))
 
     def _cancel(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        if self.completes_when_cancelled:
+            return {}
         if self.outgoing.status.running and self.fails_when_cancelled:
             self.fail("Channel error: Input/output error")
         elif self.outgoing.status.running:
@@ -404,6 +410,8 @@ class FakeQemu:
         return {}
 
     def _stop(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        if self.status == "inmigrate":
+            self.autostart = False
         if self.status == "running":
             self.status = "paused"
             # What is left takes its time, but nothing is added to it.
@@ -417,6 +425,11 @@ class FakeQemu:
         if self.status == "paused" and not self.stops_again:
             self.status = "running"
             self.notify("RESUME", {})
+        return {}
+
+    def _quit(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        self.alive = False
+        self.lose()
         return {}
 
     def _calc_dirty_rate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -452,6 +465,7 @@ _HANDLERS: Mapping[str, Callable[[FakeQemu, Mapping[str, Any]], Any]] = {
     "migrate-start-postcopy": FakeQemu._start_postcopy,
     "stop": FakeQemu._stop,
     "cont": FakeQemu._cont,
+    "quit": FakeQemu._quit,
     "calc-dirty-rate": FakeQemu._calc_dirty_rate,
     "query-dirty-rate": FakeQemu._query_dirty_rate,
 }

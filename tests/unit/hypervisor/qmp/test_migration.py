@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.hypervisor.protocol import DriverEvent, EventKind, MigrateOrder
-from vmtune.hypervisor.qmp import driver
+from vmtune.hypervisor.qmp import arrival, driver
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.record import ABORT_WAITS, QemuStatus
@@ -26,7 +27,7 @@ from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.tunable import Value
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.migration import FakeMigration
-from vmtune.testing.fake.qemu import Fault, FaultKind
+from vmtune.testing.fake.qemu import FakeQemu, Fault, FaultKind
 
 TUNED: dict[str, Value] = {
     "multifd": True,
@@ -105,6 +106,75 @@ async def test_a_cancelled_one_that_qemu_calls_failed_is_cancelled() -> None:
         await handle.wait()
     assert refused.value.problems[0].code == "migration_cancelled"
     assert (await source.migration(VM)).status is QemuStatus.CANCELLED
+    await source.close()
+
+
+def told(qemu: FakeQemu, *commands: str) -> list[str]:
+    return [command for command, _ in qemu.commands if command in commands]
+
+
+async def test_an_abort_that_comes_too_late_leaves_the_guest_running_there() -> None:
+    """QEMU takes the cancel, and completes."""
+    source, destination = fake_pair(paced=True)
+    here, there = only(source), only(destination)
+    handle = await source.start_migration(order(), destination)
+    here.completes_when_cancelled = True
+    await source.abort_migration(VM)
+    assert told(there, "stop") == ["stop"]
+    while here.outgoing.status.running:
+        here.step()
+    await handle.wait()
+    assert (here.status, there.status) == ("postmigrate", "running")
+    await source.close()
+
+
+@pytest.mark.parametrize("stood", ["running", "paused"])
+async def test_an_aborted_guest_that_has_arrived_runs_on_one_host(stood: str) -> None:
+    """QEMU cancels while it waits for the word of a destination that has all of it."""
+    source, destination = fake_pair(paced=True)
+    here, there = only(source), only(destination)
+    here.status = stood
+    handle = await source.start_migration(order(), destination)
+    await source.abort_migration(VM)
+    assert not there.autostart
+    there.status, there.arrived = "paused", True
+    with pytest.raises(CommandRefused) as refused:
+        await handle.wait()
+    assert refused.value.problems[0].code == "migration_cancelled"
+    assert (here.status, there.alive) == (stood, False)
+    await source.close()
+
+
+@pytest.mark.parametrize(
+    ("stands", "cancels"), [("running", True), ("paused", True), ("finish-migrate", False)]
+)
+async def test_a_destination_that_cannot_be_told_is_waited_for_at_the_switchover(
+    stands: str, cancels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrival, "_HOLDS_WITHIN_S", 0.01)
+    source, destination = fake_pair(paced=True)
+    here, there = only(source), only(destination)
+    await source.start_migration(order(), destination)
+    here.status = stands
+    there.faults.append(Fault(FaultKind.HANG, "query-status"))
+    with contextlib.nullcontext() if cancels else pytest.raises(TooLate, match="on both hosts"):
+        await source.abort_migration(VM)
+    assert bool(told(here, "migrate_cancel")) is cancels
+    await source.close()
+
+
+async def test_another_s_migration_is_not_aborted_at_the_switchover() -> None:
+    """After a restart of the service its destination is not known."""
+    source, _ = fake_pair(paced=True)
+    here = only(source)
+    here.outgoing = FakeMigration("tcp:b:1", 1 << 20)
+    here.outgoing.begin(early_completed=False)
+    here.status = "finish-migrate"
+    with pytest.raises(TooLate):
+        await source.abort_migration(VM)
+    here.status = "running"
+    await source.abort_migration(VM)
+    assert told(here, "migrate_cancel") == ["migrate_cancel"]
     await source.close()
 
 
