@@ -142,8 +142,11 @@ def test_the_inventory_has_hosts_vms_and_labels(ansible: Ansible, api: Api) -> N
     )
     assert listed["vmtune_hosts"]["hosts"] == ["a", "b"]
     (name,) = listed["vmtune_label_tier_db_1"]["hosts"]
+    assert name == "vm"
     assert listed["vmtune_on_a"]["hosts"] == [name]
     assert listed["vmtune_state_running"]["hosts"] == [name]
+    # Where it arrives, it waits: it is not there yet.
+    assert "vmtune_on_b" not in listed
     assert listed["tuning_untuned"]["hosts"] == [name]
     variables = listed["_meta"]["hostvars"][name]
     assert (variables["vmtune_uuid"], variables["where"]) == (str(VM), "a")

@@ -52,6 +52,18 @@ _HOST_FIELDS = ("uri", "state", "qemu_version", "libvirt_version", "kernel", "cp
 _VM_FIELDS = ("uuid", "host", "state", "labels", "tuning_state")
 
 
+_ELSEWHERE = ("incoming", "migrated away")
+"""States of a VM that is on another host: it is not there yet, or no more."""
+
+
+def _one_each(vms):
+    """Each VM once: one that migrates is on its source until it has arrived."""
+    chosen = {}
+    for vm in sorted(vms, key=lambda vm: vm["state"] in _ELSEWHERE):
+        chosen.setdefault(vm["uuid"], vm)
+    return [vm for vm in vms if chosen[vm["uuid"]] is vm]
+
+
 class InventoryModule(BaseInventoryPlugin, Constructable):
     """The inventory."""
 
@@ -69,7 +81,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         try:
             service = Service(**{key: self.get_option(key) for key in keys})
             hosts = service.items("/hosts")
-            vms = service.items("/vms") if self.get_option("vms") else []
+            vms = _one_each(service.items("/vms")) if self.get_option("vms") else []
         except ServiceError as error:
             raise AnsibleParserError(str(error)) from error
         for group in ("vmtune_hosts", "vmtune_vms"):
