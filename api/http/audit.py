@@ -132,7 +132,13 @@ def _subject(scope: Scope) -> str:
     if "subject" in scope["state"]:
         return str(scope["state"]["subject"])
     named = scope.get("path_params") or {}
-    return ", ".join(f"{what} {key}" for what, key in named.items())
+    return ", ".join(f"{_kind(scope, what, key)} {key}" for what, key in named.items())
+
+
+def _kind(scope: Scope, what: str, key: object) -> str:
+    """What a part of the path names: of ``/hosts/{name}`` a host."""
+    above, _, _ = unquote(scope["path"]).partition(f"/{key}")
+    return above.rpartition("/")[2].removesuffix("s") if what == "name" else what
 
 
 def _codes(problem: bytes) -> list[str]:

@@ -72,7 +72,8 @@ AUDITED: Mapping[type[Base], Audited] = {
     HostRow: Audited(
         "host",
         lambda r: r.name,
-        "uri peer_uri migration_address owner migrate_uri listen_address disks_uri",
+        "uri peer_uri migration_address owner migrate_uri listen_address disks_uri "
+        "maintenance_since",
     ),
     VmRow: Audited("labels", lambda r: r.uuid, "labels"),
     ProfileRow: Audited("profile", lambda r: r.name, "description current deleted_at"),

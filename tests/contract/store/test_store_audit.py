@@ -90,7 +90,13 @@ def test_what_was_before_is_told(store: Store, host: Host) -> None:
         store.hosts.remove("a")
     seen = changes(store)[before:]
     network = dict.fromkeys(("migrate_uri", "listen_address", "disks_uri"), "")
-    rest = {"peer_uri": "", "migration_address": "", "owner": "", **network}
+    rest = {
+        "peer_uri": "",
+        "migration_address": "",
+        "owner": "",
+        "maintenance_since": None,
+        **network,
+    }
     was, now = {"labels": {"tier": "web"}}, {"labels": {"tier": "db"}}
     assert seen[0] == ("labels", str(VM), was, now)
     assert ("profile", "fast", {"current": 1}, {"current": 2}) in seen
@@ -272,3 +278,11 @@ def test_it_is_listed_from_either_end_and_a_cursor_is_of_its_order(store: Store)
     assert rest.next is None
     with pytest.raises(InvalidInput):
         store.audit.list(everything, oldest.next, 2)
+
+
+def test_a_hosts_maintenance_is_told(store: Store, host: Host) -> None:
+    with acting("set_host_maintenance"):
+        store.hosts.set_maintenance(host.name, on=True)
+    what, key, before, after = changes(store)[-1]
+    assert (what, key, before) == ("host", host.name, {"maintenance_since": None})
+    assert after["maintenance_since"]

@@ -239,7 +239,7 @@ async def test_reading_is_not_told_and_a_refused_change_is(api: Api) -> None:
     newest, second = (await api.get("/audit?limit=2"))["items"]
     assert (newest["action"], newest["outcome"], newest["status"], newest["codes"]) == (
         "delete_profile", "refused", 404, ["not_found"])  # fmt: skip
-    assert newest["subject"] == "name nope"
+    assert newest["subject"] == "profile nope"
     assert (second["action"], second["status"]) == ("create_profile", 422)
 
 
