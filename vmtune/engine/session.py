@@ -417,15 +417,21 @@ class MigrationSession:
         self._read_back, self._active = True, active
         if active:
             await self._on_active()
+        await self._abort_if_requested()
         if self._origin.reads_back:
             await self.read_back(final=active)
 
     async def _on_active(self) -> None:
-        """Record the state; and abort, if that was requested before QEMU could."""
+        """Record the state."""
         record = await self.notes.record()
         if record.state is MigrationState.STARTING:
             fields = MigrationFields(state=MigrationState.ACTIVE, active_at=datetime.now(UTC))
-            record = await self.notes.save(fields)
+            await self.notes.save(fields)
+
+    async def _abort_if_requested(self) -> None:
+        """Abort what was to be before QEMU knew of it. In its setup already: a link that fails
+        while multifd's channels connect can keep it there."""
+        record = await self.notes.record()
         if record.abort is AbortState.REQUESTED:
             await _abort(await self.hosts.source(), record.vm)
 

@@ -20,7 +20,7 @@ from vmtune.errors import (
     TooLate,
     VmtuneError,
 )
-from vmtune.hypervisor.protocol import MigrateOrder, MigrationHandle
+from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.model.migration.record import (
     ABORT_WAITS,
     AbortState,
@@ -289,6 +289,28 @@ async def test_abort_is_too_late_in_what_qemu_11_says_as_well(
     it.source.paced = False
     it.source.parameters["max-bandwidth"] = 0
     await it.ended(record)
+
+
+async def test_an_abort_before_qemu_knows_of_it_is_sent_while_that_sets_up(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the link fails while multifd's channels connect, QEMU stays there."""
+    it.source.paced = True
+    start, begun, go_on = it.drivers["a"].start_migration, asyncio.Event(), asyncio.Event()
+
+    async def held(order: MigrateOrder, destination: Driver) -> MigrationHandle:
+        begun.set()
+        await go_on.wait()
+        return await start(order, destination)
+
+    monkeypatch.setattr(it.drivers["a"], "start_migration", held)
+    record = await it.migrations.start(VM, "b", None)
+    await begun.wait()
+    await it.migrations.abort(record.id)
+    go_on.set()
+    done = await it.ended(record)
+    assert done.state is MigrationState.CANCELLED
+    assert it.source.status == "running"
 
 
 async def test_a_source_that_dies_is_no_success(it: World) -> None:
