@@ -27,7 +27,7 @@ SENT_ONLY_BY_BENCHMARKS = set(qmp_allowed.FOR_BENCHMARKS)
 SENT_AT_THE_SWITCHOVER = {"quit"}
 """tests/contract/test_abort_at_switchover.py sends it."""
 BUILD = qemu.builds()[0]
-SENT_TO_OTHERS = {"query-accelerators"} if BUILD.label < "qemu-11" else {"query-kvm"}
+SENT_TO_OTHERS = {"query-accelerators"} if BUILD.release < (11,) else {"query-kvm"}
 
 
 async def a_run(bench: Bench) -> None:

@@ -42,6 +42,11 @@ class Build:
     program: str
     why_not: str = ""
 
+    @property
+    def release(self) -> tuple[int, ...]:
+        """Of its label: ``qemu-10.0.2``."""
+        return tuple(map(int, re.findall(r"\d+", self.label)))
+
 
 @functools.cache
 def installed() -> Build:
