@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import Live, live, why_no_lab
+from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune.admin.demo import overview as demo
+from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable
 
 TUTORIAL = Path(__file__).parents[2] / "docs/tutorials/operators-day.md"
@@ -36,6 +37,11 @@ def blocks() -> list[list[str]]:
     return [block for block in listed if re.match(r"vmtune ", block[0])]
 
 
+def of_db1(it: Live) -> Document:
+    """Its newest migration."""
+    return next(it.client.items("/migrations", {"search": "db1"}))
+
+
 def exits(comment: str) -> tuple[int, ...]:
     """How a command may end, by what stands behind it."""
     if "exits 2" not in comment:
@@ -56,8 +62,8 @@ def test_each_command_exits_as_it_says(it: Live) -> None:
         assert done.returncode in exits(comment), f"{line}: {done.stdout} {done.stderr}"
         ran += 1
         if "migration set" in command:
-            changed = next(it.client.items("/migrations", {"search": "db1"}))
-            assert it.ended(changed)["state"] == "completed"
+            wait_for(lambda: of_db1(it)["ended"], "db1 to arrive", within_s=300)
+            assert of_db1(it)["state"] == "completed"
     assert ran > 20
     assert it.client.get("/hosts/b")["maintenance_since"] is None
     assert not [vm for vm in it.client.items("/vms", {"host": "b"}) if vm["state"] == "running"]

@@ -61,7 +61,9 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
         it.settings, lab.VmSettings(name="mail1", memory_bytes=96 << 20, workload=quiet)
     )
     wait_for(lambda: at_work(mail), "the guest to write", within_s=120)
-    assert it.ended(it.migrate(mail, "b", profile=fast))["state"] == "completed"
+    moved = it.migrate(mail, "b", profile=fast)
+    wait_for(lambda: it.record(moved)["ended"], "mail1 to arrive", within_s=300)
+    assert it.record(moved)["state"] == "completed"
     (running,) = it.client.items("/migrations", {"vm": vms[demo.MIGRATING]})
 
     page.goto(f"/vms/{vms[demo.DRIFTED]}")
