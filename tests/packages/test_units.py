@@ -6,6 +6,7 @@ One system goes through its life: the tests are of its stages, in their order.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_the_journal_finds_messages_by_their_fields(system: Booted) -> None:
     assert (found["_TRANSPORT"], found["PRIORITY"]) == ("journal", "6")
     assert found["SYSLOG_IDENTIFIER"] == "vmtune"
     assert found["VMTUNE_SOCKET"] == "/run/vmtune/vmtune.sock"
-    assert found["MESSAGE"] == "ready socket=/run/vmtune/vmtune.sock"
+    assert re.match(r"ready .*\bsocket=/run/vmtune/vmtune\.sock\b", found["MESSAGE"])
 
 
 def test_it_has_no_privileges(system: Booted) -> None:
@@ -104,7 +105,7 @@ virsh define /root/guest.xml && virsh start guest""")
     planned = system.run("vmtune plan guest || [ $? = 2 ]")
     assert "2 values would change" in planned
     # Nobody but root and libvirt's QEMU may look into libvirt's QEMU.
-    assert "memory maps:       not seen" in vmtune(system, "vm show guest")
+    assert "memory maps:       unknown" in vmtune(system, "vm show guest")
 
 
 def test_the_hook_asks_it(system: Booted) -> None:
