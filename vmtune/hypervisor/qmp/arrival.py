@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 
-from vmtune.errors import HostUnreachable, TooLate, VmtuneError
+from vmtune.errors import HostUnreachable, OutcomeUnknown, TooLate, VmtuneError
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qmp.qemu import Qemu
 
 _HOLDS_WITHIN_S = 2.0
 _DECIDED_WITHIN_S = 10.0
-_LOOK_EVERY_S = 0.05
+_LOOK_EVERY_S = 0.005
 _WAITS, _RUNS, _STOPPED, _SWITCHES = "inmigrate", "running", "paused", "finish-migrate"
 
 
@@ -33,16 +34,16 @@ class Arrival:
         self._source = source
         self._destination = destination
         self._ran = True
-        self.held = False
-        """It stays stopped when it has arrived, until :meth:`let_go`."""
+        self._held = False
+        self._completed: bool | None = None
 
     async def note_source(self) -> None:
         """Note whether the guest runs, before its migration begins."""
         self._ran = await run_state(self._source) == _RUNS
 
     async def hold(self) -> None:
-        """Have the guest stay stopped when it has arrived. Where the destination does not answer,
-        an abort is safe only until the switchover.
+        """Have the guest stay stopped when it has arrived, until :meth:`ended`. Where the
+        destination does not answer, an abort is safe only until the switchover.
 
         :raise TooLate: it has arrived, or the switchover has begun and the destination cannot be
             told.
@@ -56,39 +57,52 @@ class Arrival:
                 if await run_state(self._destination) != _WAITS:
                     raise TooLate("the guest has arrived on the destination")
                 await monitor.execute("stop")
-                self.held = True
+                self._held = True
         except HostUnreachable:
             return  # nothing arrives there any more
         except (TimeoutError, VmtuneError) as error:
             if isinstance(error, TooLate):
                 raise
             await refuse_at_switchover(self._source)
+        if self._completed is not None:
+            await self._let_go(self._completed)
+            raise TooLate("the migration has ended meanwhile")
 
-    async def let_go(self, completed: bool) -> None:
-        """Start the guest, or end the QEMU that has what the source runs, too: of a migration that
-        fails QEMU's destination ends by itself, but for one that had all by then.
+    async def ended(self, completed: bool) -> None:
+        """Start a guest that was held, or end the QEMU that has what the source runs, too: of a
+        migration that fails QEMU's destination ends by itself, but for one that had all by then.
 
-        :param completed: how the migration ended.
         :raise VmtuneError: the guest was not started.
         """
-        self.held = False
+        self._completed = completed
+        if self._held:
+            await self._let_go(completed)
+
+    async def _let_go(self, completed: bool) -> None:
+        if not self._held:
+            return
+        self._held = False
         if completed:
-            if self._ran and await run_state(self._destination) == _STOPPED:
+            if self._ran and await self._decided() == _STOPPED:
                 await self._destination.monitor.execute("cont")
             return
-        with contextlib.suppress(TimeoutError, VmtuneError):  # it is gone
-            async with asyncio.timeout(_DECIDED_WITHIN_S):
-                there = await self._decided()
-                here = await run_state(self._source)
-                if there == _STOPPED and here == (_RUNS if self._ran else _STOPPED):
-                    await self._destination.monitor.execute("quit")
+        with contextlib.suppress(VmtuneError):  # it is gone
+            there = await self._decided()
+            here = await run_state(self._source)
+            if there == _STOPPED and here == (_RUNS if self._ran else _STOPPED):
+                await self._destination.monitor.execute("quit")
 
     async def _decided(self) -> str:
-        while True:
-            there = await run_state(self._destination)
-            if there != _WAITS:
-                return there
+        """The destination's state once it no longer waits: the source may have its word before.
+
+        :raise OutcomeUnknown: it still does.
+        """
+        deadline = time.monotonic() + _DECIDED_WITHIN_S
+        while (there := await run_state(self._destination)) == _WAITS:
+            if time.monotonic() > deadline:
+                raise OutcomeUnknown("the destination's QEMU still waits for the migration")
             await asyncio.sleep(_LOOK_EVERY_S)
+        return there
 
 
 async def refuse_at_switchover(source: Qemu) -> None:

@@ -291,9 +291,9 @@ class DirectMigration:
     async def _follow(self) -> VmtuneError | None:
         """Wait for the end; what went wrong, which :meth:`wait` raises."""
         error = await self._end()
-        if self.arrival.held and not isinstance(error, OutcomeUnknown):
+        if not isinstance(error, OutcomeUnknown):
             try:
-                await self.arrival.let_go(completed=error is None)
+                await self.arrival.ended(completed=error is None)
             except VmtuneError as failed:
                 return OutcomeUnknown(
                     f"the guest has arrived and was not started: {failed.message}",

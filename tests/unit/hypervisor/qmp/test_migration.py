@@ -123,6 +123,13 @@ async def test_an_abort_that_comes_too_late_leaves_the_guest_running_there() -> 
     assert told(there, "stop") == ["stop"]
     while here.outgoing.status.running:
         here.step()
+    there.status = "inmigrate"  # for a moment after its word
+    there.commands.clear()
+    for _ in range(200):
+        await asyncio.sleep(0.01)
+        if len(told(there, "query-status")) > 2:
+            break
+    there.status = "paused"
     await handle.wait()
     assert (here.status, there.status) == ("postmigrate", "running")
     await source.close()
