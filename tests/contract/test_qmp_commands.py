@@ -24,8 +24,6 @@ from vmtune.model.tunables.tunable import Kind, Route
 
 SENT_ONLY_BY_BENCHMARKS = set(qmp_allowed.FOR_BENCHMARKS)
 """tests/contract/test_bench_direct.py and its like send them."""
-SENT_AT_THE_SWITCHOVER = {"quit"}
-"""tests/contract/test_abort_at_switchover.py sends it."""
 BUILD = qemu.builds()[0]
 SENT_TO_OTHERS = {"query-accelerators"} if BUILD.release < (11,) else {"query-kvm"}
 
@@ -129,5 +127,5 @@ async def test_the_list_is_what_a_run_sends(
             bench.source.tunables = bench.destination.tunables = tunables
             await run(bench)
     assert refused == []  # some who ask take a refusal for an answer
-    elsewhere = SENT_ONLY_BY_BENCHMARKS | SENT_AT_THE_SWITCHOVER | SENT_TO_OTHERS
+    elsewhere = SENT_ONLY_BY_BENCHMARKS | SENT_TO_OTHERS
     assert sent == set(qmp_allowed.ALLOWED) - elsewhere

@@ -150,7 +150,7 @@ def test_an_own_kernel_goes_before(tmp_path: Path) -> None:
     kernel = asyncio.run(linux_kernel(tmp_path))
     assert (kernel.path, kernel.version) == (folder / "vmlinuz", "6.99 (me) #1")
     (folder / "vmlinuz").write_bytes(b"text")
-    with pytest.raises(SetupError, match="is no Linux kernel"):
+    with pytest.raises(SetupError, match="is not a Linux kernel"):
         asyncio.run(linux_kernel(tmp_path))
 
 

@@ -394,7 +394,7 @@ def test_an_export_is_there_wholly_or_not_at_all(
 @pytest.mark.parametrize(
     ("content", "said"),
     [(b"{", "is not JSON, csv.gz or Parquet"), (b"[]", "is not an object"),
-     (b"\x1f\x8bxx", "not packed"), (b"PAR1xx", "no table of a run"),
+     (b"\x1f\x8bxx", "not packed"), (b"PAR1xx", "not a table of a run"),
      (None, "cannot be read"), (b"{}", "format")],
 )  # fmt: skip
 def test_a_file_that_is_no_run_is_refused(

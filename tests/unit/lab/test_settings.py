@@ -121,7 +121,7 @@ def test_variables_change_the_defaults() -> None:
     expected = LabSettings(name_a="x-a", folder=Path("/run/x"), libvirt_root=Path("/opt/libvirt"))
     assert LabSettings.from_variables(given) == expected
     assert LabSettings.from_variables({}) == LabSettings()
-    with pytest.raises(InvalidInput, match="no absolute path"):
+    with pytest.raises(InvalidInput, match="not an absolute path"):
         LabSettings.from_variables({"VMTUNE_LAB_FOLDER": "x"})
 
 

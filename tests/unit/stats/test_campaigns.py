@@ -104,7 +104,7 @@ def test_too_few_blocks_detect_nothing() -> None:
     assert detectable(5) is None
     assert detectable(5, design=Design.UNPAIRED) is None
     assert detectable(6, design=Design.UNPAIRED) is not None
-    with pytest.raises(InvalidInput, match="no noise"):
+    with pytest.raises(InvalidInput, match="not a valid noise"):
         detectable(10, noise=-1)
 
 

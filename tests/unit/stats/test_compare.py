@@ -549,7 +549,7 @@ def test_the_same_runs_always_come_to_the_same() -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_no_number_is_refused(value: float) -> None:
-    with pytest.raises(InvalidInput, match="no finite number") as caught:
+    with pytest.raises(InvalidInput, match="not a finite number") as caught:
         Observation(value, run="r1")
     assert caught.value.problems[0].field == "value"
 

@@ -58,7 +58,6 @@ FOR_MIGRATION = (
     "query-dirty-rate",
     "stop",
     "cont",
-    "quit",  # of a destination, after an abort: vmtune.hypervisor.qmp.arrival
 )
 FOR_PACKS = (*FOR_TUNABLES[QmpKind.QOM], *FOR_TUNABLES[QmpKind.COMMAND])
 FOR_BENCHMARKS = ("trace-event-set-state", "query-chardev", *block_allowed.COMMANDS)

@@ -90,7 +90,7 @@ class Arrival:
             there = await self._decided()
             here = await run_state(self._source)
             if there == _STOPPED and here == (_RUNS if self._ran else _STOPPED):
-                await self._destination.monitor.execute("quit")
+                await self._destination.monitor.end_qemu()
 
     async def _decided(self) -> str:
         """The destination's state once it no longer waits: the source may have its word before.

@@ -186,6 +186,11 @@ class QmpMonitor:
             await self._guard.wait()
             return await self._send(command, arguments, asks=False)
 
+    async def end_qemu(self) -> None:
+        """See :meth:`vmtune.hypervisor.qmp.qemu.Link.end_qemu`."""
+        await self._guard.wait()
+        await self._send("quit", None, asks=False)
+
     async def _send(self, command: str, arguments: Mapping[str, Any] | None, asks: bool) -> Any:
         client = self._client
         if client is None or client.runstate is not Runstate.RUNNING:

@@ -47,6 +47,13 @@ class Link(Monitor, Protocol):
     async def close(self) -> None:
         """Let go of the monitor, so that others may have it."""
 
+    async def end_qemu(self) -> None:
+        """End the process: only of a destination that has what the source runs again
+        (:mod:`vmtune.hypervisor.qmp.arrival`). No list of commands allows it.
+
+        :raise VmtuneError: as :meth:`execute` does.
+        """
+
 
 MakeLink = Callable[[Path, OnEvent, Callable[[], None]], Link]
 """Makes the link of a path; the last argument is called when a connection was lost."""

@@ -91,7 +91,11 @@ class AuditService:
                 )
 
     async def list(
-        self, wanted: AuditFilter, after: str | None, limit: int, sort: AuditSort
+        self,
+        wanted: AuditFilter,
+        after: str | None,
+        limit: int,
+        sort: AuditSort = AuditSort.NEWEST,
     ) -> Page[Entry]:
         """Entries in the order *sort*."""
         return await asyncio.to_thread(self._store.audit.list, wanted, after, limit, sort)

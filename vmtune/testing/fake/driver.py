@@ -157,6 +157,10 @@ class FakeLink:
         await asyncio.sleep(0)
         return answer
 
+    async def end_qemu(self) -> None:
+        """Its QEMU ends."""
+        self._qemu.answer("quit", {})
+
     def _lost(self) -> None:
         if self._connected:
             self._connected = False

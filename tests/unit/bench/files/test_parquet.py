@@ -69,7 +69,7 @@ OWN = {"name": [None], "value": [None], "json": [None]}
         (written(part=["odd"], **OWN), "is a 'odd'"),
         (written(part=["run"], **{**OWN, "json": ["{"]}), "Expecting"),
         (written(part=["run"], **{**OWN, "json": ["[]"]}), "no row of the run itself"),
-        (written(part=["run"], **{**OWN, "json": [1]}), "no table of a run"),
+        (written(part=["run"], **{**OWN, "json": [1]}), "not a table of a run"),
     ],
 )
 def test_what_is_no_run_is_refused(content: bytes, said: str) -> None:

@@ -67,9 +67,9 @@ async def test_the_socket_of_the_agents_port(folder: str, state: str) -> None:
     [
         ({}, "unix:/run/ga,server=on", "no channel"),
         ({"p0": ("other", "c")}, "unix:/run/ga,server=on", "no channel"),
-        ({"p0": (CHANNEL, "c")}, "unix:/run/ga", "no socket on which its QEMU listens"),
-        ({"p0": (CHANNEL, "c")}, "spicevmc", "no socket"),
-        ({"p0": (CHANNEL, "gone")}, "unix:/run/ga,server=on", "no socket"),
+        ({"p0": (CHANNEL, "c")}, "unix:/run/ga", "not a socket on which its QEMU listens"),
+        ({"p0": (CHANNEL, "c")}, "spicevmc", "not a socket"),
+        ({"p0": (CHANNEL, "gone")}, "unix:/run/ga,server=on", "not a socket"),
     ],
 )
 async def test_a_vm_without_one_is_told_how_to_have_it(

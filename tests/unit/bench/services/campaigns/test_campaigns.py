@@ -351,7 +351,7 @@ async def test_a_forecast_is_made_of_earlier_runs_or_says_that_it_is_assumed(ben
         ({"blocks": 0}, "blocks", "blocks"),
         ({"scenario": "none/such"}, "scenario", "no scenario"),
         ({"arms": [{"name": "a"}, {"name": "b", "qemu": "none"}]}, "arms.1.qemu", "no QEMU"),
-        ({"primary_metric": "converge"}, "primary_metric", "no metric"),
+        ({"primary_metric": "converge"}, "primary_metric", "not a metric"),
     ],
 )
 async def test_what_cannot_be_run_is_refused_and_nothing_is_ordered(

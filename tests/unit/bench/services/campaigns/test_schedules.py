@@ -135,7 +135,7 @@ async def test_what_cannot_be_scheduled_is_refused(bench: Bench) -> None:
     await schedules.add("1 day", campaign_json(name="nightly"))
     with pytest.raises(Conflict, match="already"):
         await schedules.add("1 day", campaign_json(name="nightly"))
-    with pytest.raises(InvalidInput, match="no interval"):
+    with pytest.raises(InvalidInput, match="not an interval"):
         await schedules.add("1 minute", campaign_json(name="other"))
     with pytest.raises(InvalidInput):
         await schedules.add("1 day", {"name": "other"})
