@@ -80,9 +80,11 @@ class Observed:
                 if found:
                     await notes.save(MigrationFields(destination=found))
             manager = MANAGERS.get(await self._managed_by(session, record.vm))
-            session.let_steps_act(manager)
-            if record.wanted or manager is not None:
-                await self._apply(session, record, manager)
+            try:
+                if record.wanted or manager is not None:
+                    await self._apply(session, record, manager)
+            finally:  # not before: what a step sets would be set back
+                session.let_steps_act(manager)
         except VmtuneError as error:
             log.info("not applied", migration_id=str(record.id), reason=error.message)
             await notes.save(MigrationFields(problems=tuple(error.problems)))

@@ -15,12 +15,14 @@ import pytest
 from tests.support.fakes import NEWEST, OLDEST, VM
 from tests.support.world import World, assemble, world
 from vmtune.bench.model.runs.run import RunState
+from vmtune.engine import observed
 from vmtune.errors import Conflict, VmtuneError
-from vmtune.hypervisor.protocol import DriverEvent, EventKind
+from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.observed import BEGUN_WITHOUT, missing_flags
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus, Trigger
+from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import ApplicationState, Status
 from vmtune.model.profile import Target
 from vmtune.services.tuning.profiles import DesiredValues
@@ -367,6 +369,32 @@ async def test_the_profiles_steps_are_carried_out(it: World) -> None:
     done = await ended(it, await found(it))
     assert done.state is MigrationState.COMPLETED
     assert [(s.number, s.effect) for s in done.step_records] == [(0, StepEffect.DONE)]
+
+
+async def test_a_step_sets_its_value_after_the_profiles(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = observed.set_each
+
+    async def slowly(driver: Driver, vm: UUID, changes: list[Change]) -> dict[str, str]:
+        await asyncio.sleep(0.5)
+        return await at_once(driver, vm, changes)
+
+    monkeypatch.setattr(observed, "set_each", slowly)
+    steps = [{"when": {"after_iterations": 1}, "then": {"set": {"downtime_limit_ms": 444}}}]
+    await it.profiles.create("p", {"downtime_limit_ms": 700}, steps=steps)
+    await it.assignments.add(Target.DEFAULT, "", "p")
+    begin(it)
+    record = await found(it)
+    await settled(it, record)
+
+    def effects() -> list[StepEffect]:
+        return [s.effect for s in it.store.migrations.get(record.id).step_records]
+
+    await it.until(lambda: effects() == [StepEffect.DONE])
+    assert it.source.parameters["downtime-limit"] == 444
+    it.source.answer("migrate_cancel", {})
+    await ended(it, record)
 
 
 async def test_the_reaper_runs_from_when_it_is_found(tmp_path: Path) -> None:
