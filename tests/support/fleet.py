@@ -34,6 +34,7 @@ class SimVm:
     state: VmState = VmState.RUNNING
     blocked: str = ""
     handle: SimHandle | None = None
+    cancelled: bool = False
 
 
 class SimHandle:
@@ -191,14 +192,14 @@ class SimHost:
         if not why:
             del self.vms[vm.uuid]
             destination.vms[vm.uuid] = vm
-        vm.handle = None
+        vm.handle, vm.cancelled = None, aborted
         self._fleet.end(self.name, destination.name)
         handle.finish(why)
 
     async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
         found = self._find(vm)
         if found.handle is None:
-            return Snapshot(QemuStatus.NONE)
+            return Snapshot(QemuStatus.CANCELLED if found.cancelled else QemuStatus.NONE)
         sample = Sample(
             at_ms, QemuStatus.ACTIVE, 1, False, found.memory_bytes // 2, found.memory_bytes // 2,
             found.memory_bytes, 0, 0, 4096, 0, 0, 0, 0, None, 0, 0, 0, 0,

@@ -18,7 +18,9 @@ from vmtune.errors import (
     OutcomeUnknown,
     Problem,
     TooLate,
+    VmtuneError,
 )
+from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import MIGRATION_KIND
 from vmtune.model.findings.table import FINDINGS, Severity
@@ -33,6 +35,7 @@ from vmtune.model.migration.record import (
     Migration,
     MigrationFields,
     MigrationState,
+    QemuStatus,
     Trigger,
 )
 from vmtune.model.migration.step_text import describe
@@ -285,7 +288,8 @@ class MigrationService:
         except (NotFound, TooLate) as error:
             # Between the start and QEMU's first status there is nothing to cancel: the request is
             # stored, and the job aborts as soon as possible.
-            if record.state is MigrationState.STARTING:
+            # Its job may have aborted it meanwhile, as was requested.
+            if record.state is MigrationState.STARTING or await _is_cancelled(driver, record.vm):
                 return
             await self._records.save(record.id, MigrationFields(abort=AbortState.TOO_LATE))
             gone = isinstance(error, NotFound)
@@ -295,6 +299,13 @@ class MigrationService:
                 remedy="wait until it has ended, then migrate the VM back if it should not be "
                 "there",
             ) from error
+
+
+async def _is_cancelled(driver: Driver, vm: UUID) -> bool:
+    try:
+        return (await driver.migration(vm)).status in (QemuStatus.CANCELLING, QemuStatus.CANCELLED)
+    except VmtuneError:
+        return False
 
 
 def _accept_action(do: StepAction, values: Mapping[str, object]) -> StepAction:

@@ -552,3 +552,19 @@ class _Resumed:
 
 
 assert issubclass(TooLate, VmtuneError)
+
+
+async def test_an_abort_that_the_job_has_sent_first_is_not_too_late(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = await begin(it)
+    abort = it.drivers["a"].abort_migration
+
+    async def second(vm: UUID) -> None:
+        await abort(vm)
+        await abort(vm)  # finds it ended
+
+    monkeypatch.setattr(it.drivers["a"], "abort_migration", second)
+    await it.migrations.abort(record.id)
+    done = await it.ended(record)
+    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
