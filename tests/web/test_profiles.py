@@ -28,6 +28,8 @@ def revise(page: Page, field: str, value: str, why: str) -> None:
 def test_made_in_the_editor_revised_compared_and_put_back(it: Live, page: Page) -> None:
     page.goto("/profiles")
     page.get_by_role("link", name="Create profile").first.click()
+    # The list, which stays until the editor is loaded, has a field for a name, too.
+    expect(page.get_by_role("button", name="Create", exact=True)).to_be_visible()
     page.get_by_label("Name", exact=False).first.fill("fast")
     page.get_by_role("button", name="Show all of Parallel migration").click()
     page.get_by_label("Parallel migration", exact=True).select_option("on")
