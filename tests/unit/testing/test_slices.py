@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.live import wait_for
 from tests.support.slices import of_command, slices, weights, why_no_slices
 
 pytestmark = pytest.mark.integration
@@ -21,6 +22,8 @@ def test_processes_are_moved_and_go_back() -> None:
             groups = Path(f"/proc/{sleeping.pid}/cgroup")
             before = groups.read_text()
             with slices({"system": 100, "machine": 300}) as move:
+                # A process that has just begun shows no words for a moment.
+                wait_for(lambda: bool(of_command("sleep\x0061.25")), "the process to be seen")
                 move("machine", of_command("sleep\x0061.25"))
                 assert "-machine" in groups.read_text()
                 assert _share("machine") == 3 * _share("system")
