@@ -56,8 +56,8 @@ class Arrival:
             async with asyncio.timeout(_HOLDS_WITHIN_S):
                 if await run_state(self._destination) != _WAITS:
                     raise TooLate("the guest has arrived on the destination")
+                self._held = True  # also where the answer does not come in time
                 await monitor.execute("stop")
-                self._held = True
         except HostUnreachable:
             return  # nothing arrives there any more
         except (TimeoutError, VmtuneError) as error:
