@@ -100,18 +100,24 @@ async def read_on_arrival(
 
 async def read_arrived(driver: Driver, vm: UUID, names: Collection[str]) -> Mapping[str, Reading]:
     """Read tunables on the destination. On a busy host libvirt is not done with the VM at once:
-    it is asked again for up to 10 s.
+    it refuses, or lends nobody the monitor and no value is known, after QEMU on the source has
+    completed. It is asked again for up to 10 s.
 
     :raise NotFound: the VM is not there.
     :raise VmtuneError: it could not be read all that time.
     """
     deadline = time.monotonic() + _ANSWERS_WITHIN_S
     while True:
+        too_late = time.monotonic() > deadline
         try:
-            return await driver.read(vm, names)
+            readings = await driver.read(vm, names)
         except NotFound:
             raise
         except VmtuneError:
-            if time.monotonic() > deadline:
+            if too_late:
                 raise
+        else:
+            nothing_known = readings and all(r.why_unknown for r in readings.values())
+            if too_late or not nothing_known:
+                return readings
         await asyncio.sleep(_RETRY_S)
