@@ -3,7 +3,9 @@
 A route says how long at most: ``dependencies=[READ, STORED]`` where all that it shows is in the
 database, ``LIVE`` where it asks hosts. Before a kept answer is given again, the caller is
 authenticated as ever, and nothing may have been written to the database since the answer was begun
-(:class:`~vmtune.services.freshness.Freshness`). Callers that are restricted to some hosts or VMs
+(:class:`~vmtune.services.freshness.Freshness`). Where a kept answer has become stale, the first
+who asks has it computed again, and those who come meanwhile wait for that one, if still nothing
+was written when they came. Callers that are restricted to some hosts or VMs
 are never answered from here: what they may see can depend on where a VM is at that moment.
 
 Kept answers have an ETag; a request that names it is answered 304.
@@ -64,6 +66,15 @@ class Answer:
     etag: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Renewal:
+    """A stale answer that is computed again: *mark* is the database's when that began, *done* the
+    answer, or None where there is none to keep."""
+
+    mark: Hashable
+    done: asyncio.Future[Answer | None]
+
+
 class KeptAnswers:
     """Gives kept answers, and keeps those of routes that say so.
 
@@ -75,6 +86,7 @@ class KeptAnswers:
         self._answers: LRUCache[Hashable, Answer] = LRUCache(
             max_bytes, getsizeof=lambda answer: len(answer.body)
         )
+        self._renewals: dict[Hashable, _Renewal] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
@@ -88,21 +100,41 @@ class KeptAnswers:
         key = (who.rights, scope["path"], scope["query_string"])
         now = asyncio.get_running_loop().time()
         mark = await container.freshness.mark()
-        kept = self._answers.get(key)  # after the wait, in which others may have forgotten it
-        if kept is not None:
-            if kept.mark == mark and now - kept.begun_at < kept.max_age_s:
-                scope["route"] = kept.route
-                await _give(kept, scope, send)
-                return
-            del self._answers[key]
-        await self._app(scope, receive, _Capture(self, key, now, mark, scope, send).send)
+        renewal = self._renewals.get(key)  # after the wait, in which others may have begun one
+        if renewal is not None and mark is not None and renewal.mark == mark:
+            kept = await asyncio.shield(renewal.done)
+        else:
+            kept = self._answers.get(key)
+        if kept is not None and kept.mark == mark and now - kept.begun_at < kept.max_age_s:
+            scope["route"] = kept.route
+            await _give(kept, scope, send)
+            return
+        capture = _Capture(self, key, now, mark, scope, send)
+        if self._answers.pop(key, None) is None:
+            await self._app(scope, receive, capture.send)
+            return
+        renewal = _Renewal(mark, asyncio.get_running_loop().create_future())
+        self._renewals[key] = renewal
+        try:
+            await self._app(scope, receive, capture.send)
+        finally:
+            self._renewed(key, renewal, None)
+
+    def _renewed(self, key: Hashable, renewal: _Renewal, answer: Answer | None) -> None:
+        if self._renewals.get(key) is renewal:
+            del self._renewals[key]
+        if not renewal.done.done():
+            renewal.done.set_result(answer)
 
     def keep(self, key: Hashable, answer: Answer) -> None:
-        """Give this answer to equal requests."""
+        """Give this answer to equal requests, and to those who wait for it."""
         self._answers.pop(key, None)
         largest = min(_MAX_ANSWER_BYTES, self._answers.maxsize)
         if answer.mark is not None and len(answer.body) <= largest:
             self._answers[key] = answer
+        renewal = self._renewals.get(key)
+        if renewal is not None and renewal.mark == answer.mark:
+            self._renewed(key, renewal, answer)
 
 
 class _Capture:

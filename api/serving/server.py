@@ -6,6 +6,7 @@ import asyncio
 import gc
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -32,6 +33,9 @@ log = structlog.get_logger(__name__)
 
 _GRACE_S = 2
 _KEEP_ALIVE_S = 30
+_SWITCH_S = 0.0005
+"""How long a busy thread keeps Python's lock while the loop's waits for it. Python's own 5 ms are
+several requests' time, and the loop asks for the lock after each wait for a socket."""
 
 
 def serve(settings: Settings) -> None:
@@ -58,6 +62,7 @@ def serve(settings: Settings) -> None:
 
 async def _serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
+    sys.setswitchinterval(_SWITCH_S)
     loop.set_default_executor(Lanes())
     starting = asyncio.current_task()
     assert starting is not None

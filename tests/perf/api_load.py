@@ -6,7 +6,8 @@ and its newest samples as a page asks for them that follows it, another's sample
 which profile a VM gets and why. On SQLite and on PostgreSQL: one service, its database, the two
 libvirt hosts, both guests and the generator share the machine. The service keeps to one CPU (the
 setting ``cpus``), and has the share of it that the package's unit gives it
-(tests/support/slices.py), where the machine lets shares be given.
+(tests/support/slices.py), where the machine lets shares be given; PostgreSQL has the same, as
+docs/how-to/several-services.md has it for a database on the service's host.
 
     python -m tests.perf.api_load [SECONDS]
 """
@@ -124,8 +125,7 @@ def measure(url: str, at: Path, number: int, seconds: float) -> tuple[Answers, f
             print(f"without shares of the CPU: {why_no_slices()}")
         else:
             move = stack.enter_context(slices(weights()))
-            move("vmtune", [pid])
-            move("system", of_command("postgres"))
+            move("vmtune", [pid, *of_command("postgres")])
             move("machine", of_command(*(vm.name for vm in vms), str(resting)))
         used, begun = cpu_s(pid), time.monotonic()
         answers = send(plan)

@@ -31,6 +31,7 @@ def host(name: str = "a", **changes: Any) -> HostFacts:
         memory_bytes=64 << 30,
         sysctls={"vm_max_map_count": 262144, "net_core_optmem_max_bytes": 131072},
         can_lock_beyond_limits=True,
+        ring_reset_ends_early=False,
     )
     return replace(healthy, **changes)
 

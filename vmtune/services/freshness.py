@@ -10,8 +10,11 @@ from collections.abc import Callable, Hashable
 from vmtune.errors import SetupError
 from vmtune.storage import Store
 
-OTHERS_WITHIN_S = 0.1
+OTHERS_WITHIN_S = 0.25
 """How old an answer may be as to what another service on the same PostgreSQL has written."""
+_LOOK_AGAIN_S = 0.05
+"""So that the next look is done long before the last one is too old: nobody waits for it unless the
+service or the database is busy."""
 
 
 class Freshness:
@@ -25,20 +28,26 @@ class Freshness:
         self._changes = store.changes
         self._clock = clock
         self._looked_at = -math.inf
-        self._looking: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[bool] | None = None
 
     async def mark(self) -> Hashable | None:
         """The present mark; None where the database does not answer."""
-        if self._changes.needs_look and self._clock() - self._looked_at >= OTHERS_WITHIN_S:
-            if self._looking is None or self._looking.done():
-                self._looking = asyncio.create_task(self._look())
-            try:
-                await asyncio.shield(self._looking)
-            except SetupError:
-                return None
+        if not self._changes.needs_look:
+            return self._changes.mark()
+        age_s = self._clock() - self._looked_at
+        looking = self._looking
+        if age_s >= _LOOK_AGAIN_S and (looking is None or looking.done()):
+            self._looking = looking = asyncio.create_task(self._look())
+        if age_s >= OTHERS_WITHIN_S and looking is not None and not await asyncio.shield(looking):
+            return None
         return self._changes.mark()
 
-    async def _look(self) -> None:
+    async def _look(self) -> bool:
+        """Whether the database answered."""
         asked_at = self._clock()
-        await asyncio.to_thread(self._changes.look)
+        try:
+            await asyncio.to_thread(self._changes.look)
+        except SetupError:
+            return False
         self._looked_at = asked_at
+        return True

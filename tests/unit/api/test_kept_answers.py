@@ -180,27 +180,30 @@ async def test_what_is_kept_is_bounded(api: Api) -> None:
     assert "large" not in answers._answers
 
 
-async def test_an_answer_may_be_forgotten_while_the_mark_is_awaited() -> None:
-    marks: list[asyncio.Future[str]] = []
-    computing: list[asyncio.Future[None]] = []
+class Asked:
+    """Requests of one path whose marks, and whose computing, end when the test says so."""
 
-    async def mark() -> str:
-        marks.append(asyncio.get_running_loop().create_future())
-        return await marks[-1]
+    def __init__(self) -> None:
+        self.marks: list[asyncio.Future[str]] = []
+        self.computing: list[asyncio.Future[None]] = []
+        self.sent: list[int] = []
+        self._answers = KeptAnswers(self._compute)
 
-    async def compute(scope: Any, receive: Any, send: Any) -> None:
-        computing.append(asyncio.get_running_loop().create_future())
-        await computing[-1]
+    async def mark(self) -> str:
+        self.marks.append(asyncio.get_running_loop().create_future())
+        return await self.marks[-1]
+
+    async def _compute(self, scope: Any, receive: Any, send: Any) -> None:
+        self.computing.append(asyncio.get_running_loop().create_future())
+        await self.computing[-1]
         scope["route"] = SimpleNamespace(kept_for_s=60.0)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"{}"})
 
-    answers = KeptAnswers(compute)
-    identity = Identity(Kind.TOKEN, "t", rights=Rights(frozenset({Scope.READ}), EVERYTHING))
-    container = SimpleNamespace(freshness=SimpleNamespace(mark=mark))
-    sent: list[Any] = []
-
-    async def ask() -> None:
+    async def ask(self) -> None:
+        """One request."""
+        identity = Identity(Kind.TOKEN, "t", rights=Rights(frozenset({Scope.READ}), EVERYTHING))
+        container = SimpleNamespace(freshness=SimpleNamespace(mark=self.mark))
         scope: Any = {
             **{"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []},
             "state": {"identity": identity},
@@ -208,29 +211,83 @@ async def test_an_answer_may_be_forgotten_while_the_mark_is_awaited() -> None:
         }
 
         async def send(message: Any) -> None:
-            sent.append(message.get("status", 0))
+            self.sent.append(message.get("status", 0))
 
-        await answers(scope, None, send)  # type: ignore[arg-type]  # nothing is received
+        await self._answers(scope, None, send)  # type: ignore[arg-type]  # nothing is received
 
-    async def until(known: list[Any], many: int) -> None:
-        while len(known) < many:  # noqa: ASYNC110 - turns of the loop, no time
-            await asyncio.sleep(0)
+    async def marked(self, group: asyncio.TaskGroup, mark: str) -> None:
+        """One more request, which finds this mark."""
+        already = len(self.marks)
+        group.create_task(self.ask())
+        await until(self.marks, already + 1)
+        self.marks[already].set_result(mark)
 
+    async def kept(self, group: asyncio.TaskGroup, mark: str) -> None:
+        """An answer is kept."""
+        await self.marked(group, mark)
+        await until(self.computing, 1)
+        self.computing[0].set_result(None)
+        await until(self.sent, 2)
+
+
+async def until(known: list[Any], many: int) -> None:
+    while len(known) < many:  # noqa: ASYNC110 - turns of the loop, no time
+        await asyncio.sleep(0)
+
+
+async def turns() -> None:
+    """Let all that can go on do so."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_an_answer_may_be_forgotten_while_the_mark_is_awaited() -> None:
+    it = Asked()
     async with asyncio.TaskGroup() as group:
-        group.create_task(ask())
-        await until(marks, 1)
-        marks[0].set_result("one")
-        await until(computing, 1)
-        computing[0].set_result(None)
-        await until(sent, 2)  # kept
-        group.create_task(ask())
-        await until(marks, 2)  # asks for the mark
-        group.create_task(ask())
-        await until(marks, 3)
-        marks[2].set_result("two")
-        await until(computing, 2)  # forgotten, and not kept again yet
-        marks[1].set_result("one")
-        await until(computing, 3)
-        for each in computing[1:]:
+        await it.kept(group, "one")
+        group.create_task(it.ask())
+        await until(it.marks, 2)  # asks for the mark
+        await it.marked(group, "two")
+        await until(it.computing, 2)  # forgotten, and not kept again yet
+        it.marks[1].set_result("one")
+        await until(it.computing, 3)
+        for each in it.computing[1:]:
             each.set_result(None)
-    assert sent == [200, 0] * 3
+    assert it.sent == [200, 0] * 3
+
+
+async def test_those_who_come_while_it_is_computed_again_wait_for_that() -> None:
+    it = Asked()
+    async with asyncio.TaskGroup() as group:
+        await it.kept(group, "one")
+        for _ in range(5):
+            await it.marked(group, "two")
+        await turns()
+        assert len(it.computing) == 2
+        it.computing[1].set_result(None)
+    assert it.sent == [200, 0] * 6
+
+
+async def test_not_those_who_come_after_a_change() -> None:
+    it = Asked()
+    async with asyncio.TaskGroup() as group:
+        await it.kept(group, "one")
+        await it.marked(group, "two")
+        await it.marked(group, "three")
+        await until(it.computing, 3)
+        for each in it.computing[1:]:
+            each.set_result(None)
+    assert it.sent == [200, 0] * 3
+
+
+async def test_those_who_wait_go_on_where_it_failed() -> None:
+    it = Asked()
+    async with asyncio.TaskGroup() as group:
+        await it.kept(group, "one")
+        await it.marked(group, "two")
+        await it.marked(group, "two")
+        await turns()
+        it.computing[1].cancel()
+        await until(it.computing, 3)
+        it.computing[2].set_result(None)
+    assert it.sent == [200, 0] * 2

@@ -43,4 +43,11 @@ RING_ROWS = (
         f"{_CAN_DIE}: there the VM can die at its next migration as soon as a ring fills",
         f"{_BITMAP} before it migrates; or choose another destination",
     ),
+    warning(
+        "ring_reset_unknown",
+        "vmtune cannot see the kernel of {host}: where it is Linux 6.16 or later, a VM with a "
+        "dirty ring can die when it is migrated, or its dirty rate measured, as soon as a ring "
+        "fills",
+        f"run vmtune doctor on {{host}}, or uname -r; on such a kernel {_BITMAP}",
+    ),
 )

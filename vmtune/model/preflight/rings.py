@@ -45,6 +45,17 @@ def can_die(host: HostFacts, vm: VmFacts | None) -> bool:
     )
 
 
+def is_unknown(host: HostFacts, vm: VmFacts | None) -> bool:
+    """Whether a full ring may end a VM's QEMU on a host for all that can be seen: the kernel of
+    another machine cannot be asked, and libvirt does not name its release.
+
+    :param vm: None for a QEMU that is not there yet.
+    """
+    return host.ring_reset_ends_early is None and (
+        vm is None or (vm.kvm and vm.aborts_on_short_reset is not False)
+    )
+
+
 def check_rings(situation: Situation) -> Iterator[Finding]:
     """The rings that the VM runs with: a migration fills them."""
     vm, destination = situation.vm, situation.destination
@@ -57,17 +68,27 @@ def check_rings(situation: Situation) -> Iterator[Finding]:
             yield Finding("running_ring_unsafe", evidence=evidence)
         else:
             yield _judge(entries, "", situation)
-    elif destination is not None and vm.kvm and can_die(destination.host, destination.vm):
-        there = destination.vm or vm
-        yield Finding("destination_ring_unsafe", evidence=_evidence(destination.host, there))
+    elif is_unknown(situation.host, vm):
+        yield Finding("ring_reset_unknown", evidence={"host": situation.host.hostname})
+    elif destination is not None and vm.kvm:
+        if can_die(destination.host, destination.vm):
+            there = destination.vm or vm
+            yield Finding("destination_ring_unsafe", evidence=_evidence(destination.host, there))
+        elif is_unknown(destination.host, destination.vm):
+            yield Finding("ring_reset_unknown", evidence={"host": destination.host.hostname})
 
 
 def check_wanted_ring(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
     """The rings that the VM will start with."""
     if tunable.name != _RING or not isinstance(wanted, int) or not wanted:
         return
-    if situation.destination is None and can_die(situation.host, situation.vm):
+    if situation.destination is not None:
+        return
+    if can_die(situation.host, situation.vm):
         yield _judge(wanted, tunable.name, situation)
+    elif is_unknown(situation.host, situation.vm):
+        evidence = {"host": situation.host.hostname}
+        yield Finding("ring_reset_unknown", tunable.name, evidence=evidence)
 
 
 def full_after_ms(entries: int, bytes_per_s: int) -> float:

@@ -83,6 +83,8 @@ def disks_at(at: DiskAtHost, disk: Disk = LOCAL, **values: Any) -> Situation:
 REAPED = {"reaper_policy": "predict"}
 INSIDE = {"qemu_reaper_policy": "levels"}
 UNSAFE = host(ring_reset_ends_early=True)
+UNSEEN = host(ring_reset_ends_early=None)
+"""On another machine, whose kernel cannot be asked."""
 PATCHED = BUILT_IN.with_packs(row for pack in load(["qemu-patched"]) for row in pack.tunables)
 CONSENTED = Permissions(pack_consents=needed_consents(PATCHED["qemu_reaper_policy"]))
 
@@ -372,6 +374,12 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("running_ring_unsafe", "", situation(vm=ringed(65536), host=UNSAFE)),
     ("destination_ring_unsafe", "", migrating(
         REAPED, vm=ringed(65536), destination=Destination("b", UNSAFE))),
+    ("ring_reset_unknown", "", migrating(vm=ringed(65536), host=UNSEEN)),
+    ("ring_reset_unknown", "", situation(vm=ringed(65536), host=UNSEEN)),
+    ("ring_reset_unknown", "", migrating(
+        vm=ringed(65536), destination=Destination("b", UNSEEN))),
+    ("ring_reset_unknown", "dirty_ring_size_entries", situation(
+        {"dirty_ring_size_entries": 65536}, vm=vm(state=VmState.SHUT_OFF), host=UNSEEN)),
     ("reaper_small_ring", "reaper_policy", situation(REAPED, vm=ringed(8192))),
     (
         "reaper_small_ring",
