@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Hashable
+from contextlib import suppress
 from urllib.parse import quote
 
 from sqlalchemy import text
 
-from vmtune.errors import SetupError
+from vmtune.errors import SetupError, VmtuneError
 from vmtune.storage.database import Database
 from vmtune.storage.failures import translated
 
@@ -28,6 +29,8 @@ class Changes:
         self._connection: sqlite3.Connection | None = None
         self._using = threading.Lock()
         self._others = ""
+        if not self._is_sqlite:
+            database.after_commit = self._look_after_commit
 
     @property
     def needs_look(self) -> bool:
@@ -65,6 +68,11 @@ class Changes:
         if not isinstance(found, str):
             raise SetupError("PostgreSQL does not tell its snapshot")
         self._others = found
+
+    def _look_after_commit(self) -> None:
+        """So that an own commit changes the mark once, and not again at the next look."""
+        with suppress(VmtuneError):  # what it was about has its own error
+            self.look()
 
     def close(self) -> None:
         """Close the connection."""

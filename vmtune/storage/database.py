@@ -226,6 +226,8 @@ class Database:
         self._counting = threading.Lock()
         self.commits = 0
         """How many transactions of this process have written, or may have."""
+        self.after_commit: Callable[[], None] = lambda: None
+        """Is called in the writer's thread when a transaction has ended, before it counts."""
 
     def close(self) -> None:
         """Close all connections; one that a thread still uses, when that gives it back."""
@@ -310,6 +312,7 @@ class Database:
         try:
             yield
         finally:
+            self.after_commit()
             with self._counting:
                 self.commits += 1
 

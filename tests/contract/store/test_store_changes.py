@@ -39,6 +39,13 @@ def test_own_commits_are_seen_without_a_look(store: Store) -> None:
     assert len(set(marks)) == 4
 
 
+def test_an_own_commit_changes_the_mark_once(store: Store) -> None:
+    present(store)
+    store.hosts.add(a_host("b"))
+    mark = store.changes.mark()
+    assert present(store) == mark
+
+
 def test_commits_of_others_are_seen(store: Store, url: str) -> None:
     before = present(store)
     with Store.open(url) as other:
