@@ -39,7 +39,8 @@ tty 666 5 0
 END
 if [ -e /dev/kvm ]; then
     mknod -m 660 dev/kvm c 10 232
-    chown "0:$(awk -F : '$1 == "kvm" { print $3 }' etc/group)" dev/kvm
+    # Before udev or QEMU is installed there is no such group.
+    chown "0:$(awk -F : '$1 == "kvm" { id = $3 } END { print id + 0 }' etc/group)" dev/kvm
 fi
 ip link set lo up
 hostname booted

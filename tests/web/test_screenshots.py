@@ -68,6 +68,7 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
 
     page.goto(f"/vms/{vms[demo.DRIFTED]}")
     expect(page.get_by_text("Drifted from")).to_be_visible()
+    expect(page.get_by_role("grid", name="Settings")).to_be_visible()
     picture(page, "vm")
     dialog = choose(page, "Migrate", "zero-copy")
     dialog.get_by_label("Destination").select_option("b")
@@ -79,7 +80,7 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
     settled(page)
     page.get_by_role("button", name="Show all of Parallel migration").click()
     page.get_by_label("zstd level", exact=True).fill("33")
-    expect(page.locator("#tunable-multifd_zstd_level-help")).to_contain_text("20")
+    expect(page.locator("#tunable-multifd_zstd_level-help")).to_contain_text("above the most")
     page.get_by_label("Parallel connections", exact=True).evaluate(_TO_TOP)
     picture(page, "profile")
 
@@ -93,15 +94,19 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
     page.get_by_role("dialog").get_by_role("textbox").fill("100MiB/s")
     page.get_by_role("button", name="Change now").click()
     expect(page.get_by_text("completed", exact=True)).to_be_visible(timeout=_PATIENCE_MS)
+    page.get_by_role("button", name="Close Success").click()
     page.get_by_role("heading", name="Convergence steps").evaluate(_TO_TOP)
     picture(page, "migration")
 
     first = {"tier": "cache", "priority": "9"}
     it.client.put(f"/vms/{vms['cache1']}/labels", {"labels": first})
-    order = {"profile": "slow-link", "max_outgoing": 1}
+    # Slow enough to be seen, and with time for what these guests write twice a second.
+    it.profile("unhurried", max_bandwidth_bytes_per_s="10MiB/s", downtime_limit_ms=2000)
+    order = {"profile": "unhurried", "max_outgoing": 1}
     moves = it.client.post("/hosts/b/evacuations", order)
     page.goto(f"/hosts/b/evacuations/{moves['id']}")
     expect(page.get_by_text("moved", exact=True).first).to_be_visible(timeout=_PATIENCE_MS)
+    page.get_by_role("button", name="Close Success").click()
     row = page.get_by_role("row").filter(has_text="migrating").first
     expect(row).to_be_visible(timeout=_PATIENCE_MS)
     picture(page, "evacuation")

@@ -30,7 +30,7 @@ export function MetricTable({
             <Th modifier="breakWord">B: {pair.b}</Th>
             <Th modifier="nowrap">Effect</Th>
             <Th modifier="nowrap">Interval</Th>
-            <Th modifier="nowrap">Medians</Th>
+            <Th>Medians</Th>
             <Th modifier="nowrap">Verdict</Th>
           </Tr>
         </Thead>
@@ -97,9 +97,7 @@ function MetricRow({
         <Td dataLabel="Interval" modifier="nowrap">
           {comparison.text.interval}
         </Td>
-        <Td dataLabel="Medians" modifier="nowrap">
-          {comparison.text.of_medians}
-        </Td>
+        <Td dataLabel="Medians">{comparison.text.of_medians}</Td>
         <Td dataLabel="Verdict">
           <VerdictLabel comparison={comparison} />
         </Td>
