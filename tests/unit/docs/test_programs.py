@@ -90,6 +90,8 @@ def test_the_python_clients_examples(served: Api, tmp_path: Path) -> None:
     assert first.strip() == "completed"
     assert "not_found" in refusal and "rack9" in refusal
     (record,) = Client(tmp_path / "real.sock").items("/migrations")
+    # From the first event on: without it, from when it has connected.
+    follows = follows.replace('after=""', 'after="0"')
     with program(follows, tmp_path) as process:
         assert record["id"] in line_with(process, "completed")
 
