@@ -3,8 +3,8 @@
 #
 # As root, or as any user who may use buildah and has the base image. That is Debian's own, made here by
 # debootstrap, so no registry of images is needed. BASE=docker.io/library/debian:bookworm-slim takes that
-# one instead. VMTUNE_UID is the number of the service's user: one that the host knows, or its libvirt
-# refuses it.
+# one instead. VMTUNE_UID and VMTUNE_GID are the numbers of the service's user and group: those that the
+# host knows, or its libvirt refuses them.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -42,6 +42,7 @@ echo "container: $tag"
 build() { # CONTEXT CONTAINERFILE, in the format that has health checks
     # shellcheck disable=SC2086 # several arguments
     buildah build --quiet --layers --format docker --build-arg "BASE=$base" --build-arg "UID=${VMTUNE_UID-}" \
+        --build-arg "GID=${VMTUNE_GID-}" \
         --tag "$tag" ${BUILDAH_OPTIONS-} --file "$2" "$1" >/dev/null
 }
 if [ "$which" = postgres ]; then

@@ -62,7 +62,8 @@ def built(*arguments: str) -> None:
     """Have ``build.sh`` make an image."""
     # Building runs no service: it needs neither a network nor limits of its own.
     options = {"BUILDAH_OPTIONS": "--isolation chroot --network host"}
-    options |= {"VMTUNE_UID": str(pwd.getpwnam("libvirt-qemu").pw_uid)}
+    user = pwd.getpwnam("libvirt-qemu")
+    options |= {"VMTUNE_UID": str(user.pw_uid), "VMTUNE_GID": str(user.pw_gid)}
     environment = {**os.environ, **options}
     subprocess.run(["sh", CONTAINER / "build.sh", *arguments], env=environment, check=True)
 

@@ -24,6 +24,7 @@ from vmtune.model.migration.record import (
     MigrationState,
     QemuStatus,
     Snapshot,
+    Trigger,
 )
 from vmtune.model.migration.steps import StepAction
 
@@ -60,11 +61,13 @@ class End:
 
     :param why: for any end but success.
     :param gone: no host has the guest any more.
+    :param came_back: the guest has left, and is on the source again.
     """
 
     state: MigrationState
     why: str = ""
     gone: bool = False
+    came_back: bool = False
 
 
 async def find_end(
@@ -145,6 +148,8 @@ async def ask_both(
             with suppress(VmtuneError):
                 await source.abort_migration(record.vm)
         end = conclude(here, there, stopped)
+        if here.arrived and _had_begun(record) and end.state is stopped:
+            end = End(MigrationState.COMPLETED, came_back=True)
         if there.nowhere and not here.moving and end == before:
             return end  # another query would show the same
         extra_s = _LIBVIRT_ENDS_WITHIN_S if here.leaving else 0
@@ -155,6 +160,12 @@ async def ask_both(
             return replace(end, state=MigrationState.UNKNOWN)
         before = end
         await asyncio.sleep(RETRY_S)
+
+
+def _had_begun(record: Migration) -> bool:
+    """Whether the source's QEMU was seen to migrate. One that has sent the guest nowhere is then
+    another: the guest has left, and come back while nobody looked."""
+    return record.trigger is Trigger.OBSERVED or record.state is MigrationState.ACTIVE
 
 
 async def is_lost(vm: UUID, source: Driver, destination: Driver | None) -> bool:
@@ -288,9 +299,12 @@ async def _ask(driver: Driver | None, vm: UUID) -> HostView:
         if found.postcopy is Postcopy.NONE:
             return HostView(silent=error.message)
         return HostView(found.state, why=error.message, reason=found.postcopy)
+    # A source's own migration comes with figures of its RAM.
+    arrived = done and snapshot.sample is None and found.state is VmState.RUNNING
     return HostView(
-        found.state, "", snapshot.status, snapshot.error, leaving, reason=found.postcopy
-    )
+        found.state, "", snapshot.status, snapshot.error, leaving,
+        reason=found.postcopy, arrived=arrived,
+    )  # fmt: skip
 
 
 async def _ask_other(driver: Driver, vm: UUID) -> HostView:

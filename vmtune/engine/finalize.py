@@ -15,7 +15,7 @@ import structlog
 from vmtune.engine import postcopy
 from vmtune.engine.arrived_settings import restore_arrived
 from vmtune.engine.copied_disks import end_copies
-from vmtune.engine.end_state import GUEST_LOST, Evidence, find_end
+from vmtune.engine.end_state import GUEST_LOST, End, Evidence, find_end
 from vmtune.engine.notes import Hosts
 from vmtune.engine.read_back import close_outcomes, read_on_arrival
 from vmtune.engine.setting import restore, set_again
@@ -43,6 +43,14 @@ log = structlog.get_logger(__name__)
 
 RETRY_S = 0.2
 ANSWERS_WITHIN_S = 5.0
+
+_CAME_BACK = Problem(
+    "migration",
+    "came_back",
+    "the VM had left its source, and another migration has brought it back since: the end of this "
+    "one was not seen, and its figures are not known",
+    "keep the service running while VMs migrate",
+)
 
 CarryOver = Callable[[UUID, Driver], Awaitable[Sequence[Outcome]]]
 """Sets the VM's applied values on the destination, too: QEMU does not migrate them."""
@@ -74,10 +82,8 @@ async def finalize(
         fields["problems"] = (*record.problems, postcopy.interrupted(record, ""))
     if end.state in (MigrationState.UNKNOWN, MigrationState.POSTCOPY_PAUSED):
         return fields
-    if end.why == GUEST_LOST:
-        # What the source holds stays as it is: it is no whole guest, and nothing may resume it.
-        outcomes = close_outcomes(record, "the migration did not complete")
-        return fields | MigrationFields(outcomes=tuple(outcomes.values()))
+    if end.why == GUEST_LOST or end.came_back:
+        return fields | _closed_unasked(record, end)
     # Without libvirt, the values of an observed migration belong to its starter.
     libvirt = await hosts.connection() is Connection.LIBVIRT
     resets = record.trigger is Trigger.VMTUNE or libvirt
@@ -110,6 +116,18 @@ async def finalize(
         outcomes = close_outcomes(record, "the migration did not complete")
     problems = (*record.problems, *problems)
     return fields | MigrationFields(outcomes=tuple(outcomes.values()), problems=problems)
+
+
+def _closed_unasked(record: Migration, end: End) -> MigrationFields:
+    """What completes the record where neither host has what the migration was about. A source
+    whose guest is lost holds no whole guest, and nothing may resume it; one whose guest has come
+    back runs another QEMU."""
+    if end.came_back:
+        outcomes = close_outcomes(record, "the VM has come back to its source since")
+        problems = (*record.problems, _CAME_BACK)
+        return MigrationFields(outcomes=tuple(outcomes.values()), problems=problems)
+    outcomes = close_outcomes(record, "the migration did not complete")
+    return MigrationFields(outcomes=tuple(outcomes.values()))
 
 
 def _is_reported(record: Migration) -> bool:

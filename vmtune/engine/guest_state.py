@@ -27,6 +27,7 @@ class HostView:
     :param nowhere: no such host: it is unknown where the VM went.
     :param reason: what libvirt says of post-copy; none without libvirt.
     :param switched: QEMU was seen in post-copy.
+    :param arrived: its QEMU has received the guest by a migration, and has sent it nowhere since.
     """
 
     state: VmState | None = None
@@ -38,6 +39,7 @@ class HostView:
     nowhere: bool = False
     reason: Postcopy = Postcopy.NONE
     switched: bool = False
+    arrived: bool = False
 
     @property
     def present(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -102,6 +102,28 @@ async def test_that_it_failed_is_believed_at_the_second_look() -> None:
     end = await concluded(source, Host(LEFT))
     assert (end.state, source.looks) == (MigrationState.FAILED, 2)
     assert "the VM is on the source" in end.why
+
+
+BACK: Said = (VmState.RUNNING, QemuStatus.COMPLETED)
+"""Without figures of its RAM: it arrived."""
+
+
+@pytest.mark.parametrize("known", [
+    {"trigger": Trigger.OBSERVED, "state": MigrationState.STARTING},
+    {"state": MigrationState.ACTIVE},
+])  # fmt: skip
+async def test_one_whose_guest_has_come_back_since_has_not_failed(known: dict[str, Any]) -> None:
+    record = make_migration(**known)
+    source, destination = cast(Driver, Host(BACK)), cast(Driver, Host(LEFT))
+    end = await ask_both(record, MigrationState.FAILED, Evidence(), source, destination)
+    assert (end.state, end.came_back) == (MigrationState.COMPLETED, True)
+
+
+async def test_one_that_never_began_has_not_left_though_its_guest_once_arrived() -> None:
+    record = make_migration(state=MigrationState.STARTING)
+    source, destination = cast(Driver, Host(BACK)), cast(Driver, Host(LEFT))
+    end = await ask_both(record, MigrationState.FAILED, Evidence(), source, destination)
+    assert (end.state, end.came_back) == (MigrationState.FAILED, False)
 
 
 async def test_one_that_is_on_neither_host_for_good_has_failed() -> None:

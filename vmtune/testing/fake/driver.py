@@ -45,6 +45,7 @@ class FakeDriver(QmpDriver):
         self._facts = facts or HostFacts(
             connection=Connection.QMP,
             hostname=host,
+            ring_reset_ends_early=False,
             uuid=f"machine-of-{host}",
             qemu=None,
             libvirt=None,
