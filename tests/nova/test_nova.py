@@ -201,11 +201,6 @@ def install_hooks(it: Live) -> None:
         subprocess.run(["kill", "-HUP", str(pid)], check=True)
 
 
-def seen_on(it: Live, vm: lab.LabVm) -> str:
-    """The host on which the service has seen the VM."""
-    return str(it.client.get(f"/vms/{vm.uuid}")["host"])
-
-
 @pytest.mark.parametrize("how", ["stopped", "hanging", "killed"])
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
 def test_none_fails_whatever_becomes_of_vmtune(
@@ -238,10 +233,6 @@ def test_none_fails_whatever_becomes_of_vmtune(
                 process.send_signal(signal.SIGCONT)
                 if how != "hanging":
                     process.wait(30)
-            if how == "hanging":
-                # It hears now what it was sent meanwhile, and has yet to begin its record: were
-                # the VM back before, it would find it where it was.
-                wait_for(lambda to=to: seen_on(it, vm) == to, "the service to find the VM")
             wait_for(lambda to=to: it.states(vm) == {to: "running"}, "libvirt to be done")
             at = to
         it.service.revive()
