@@ -19,6 +19,7 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.model.host.inventory import Host
+from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, Totals, Trigger
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
@@ -177,6 +178,32 @@ def test_a_migration_comes_back_at_every_stage(store: Store, clock: Clock) -> No
         failure="none??", problems=PROBLEMS, abort=AbortState.TOO_LATE, ended_at=ended.ended_at,
     )  # fmt: skip
     assert ended.ended_at is not None
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        PostcopyFigures(120, (80, 120), 95_000, (0, 0, 7, 900, 3), (90_000, 100_000)),
+        PostcopyFigures(0),  # of a QEMU before 10.1, whose guest waited for nothing
+    ],
+)
+def test_how_long_a_guest_waited_in_postcopy_comes_back(
+    store: Store, figures: PostcopyFigures
+) -> None:
+    begun = migrate(store)
+    assert begun.postcopy is None
+    store.migrations.update(begun.id, state=MigrationState.PREPARING)
+    store.migrations.update(begun.id, state=MigrationState.STARTING)
+    ended = store.migrations.update(
+        begun.id,
+        state=MigrationState.COMPLETED,
+        totals=Totals(2000, 30, None, 1 << 20, 2),
+        postcopy=figures,
+    )
+    assert ended.postcopy == figures
+    assert store.migrations.get(begun.id) == ended
+    (listed,) = store.migrations.list(limit=1).items
+    assert listed.postcopy == figures
 
 
 def test_an_end_that_is_recorded_again_keeps_its_time(store: Store, clock: Clock) -> None:
