@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import structlog
 
 from vmtune.engine.notes import Hosts, Notes
@@ -45,22 +47,41 @@ class CopyWatch:
 
 
 async def end_copies(
-    record: Migration, state: MigrationState, destination: Driver | None
+    record: Migration,
+    state: MigrationState,
+    destination: Driver | None,
+    *,
+    may_have_run: bool = False,
 ) -> tuple[Problem, ...]:
     """Once it is certain how the migration ended: have the destination forget what was prepared,
     and remove the images that were made for a VM that did not arrive. Those of the source stay.
 
-    :return: what could not be removed.
+    :param may_have_run: the guest may have run on the destination, and its images there may be
+        newer than the source's: they stay, and are told.
+    :return: what was not removed.
     """
-    if not record.disks or destination is None:
+    if not record.disks:
         return ()
     arrived = state is MigrationState.COMPLETED
     made = [] if arrived else [disk.path for disk in record.disks if disk.created]
-    try:
-        gone = await destination.release_images(record.vm, made)
-    except VmtuneError as error:
-        log.info("images not released", vm=str(record.vm), reason=error.message)
-        gone = ()
+    gone: Collection[str] = ()
+    if destination is not None:
+        try:
+            remove = [] if may_have_run else made
+            gone = await destination.release_images(record.vm, remove)
+        except VmtuneError as error:
+            log.info("images not released", vm=str(record.vm), reason=error.message)
+    if may_have_run:
+        return tuple(
+            Problem(
+                "disks",
+                "image_kept",
+                f"{path} on {record.destination} was made for this migration, and may be newer "
+                f"than the one on {record.source}: the guest may have run there",
+                "compare both before you start the VM anywhere or remove one of them",
+            )
+            for path in made
+        )
     return tuple(
         Problem(
             "disks",

@@ -15,7 +15,7 @@ import structlog
 from vmtune.engine import postcopy
 from vmtune.engine.arrived_settings import restore_arrived
 from vmtune.engine.copied_disks import end_copies
-from vmtune.engine.end_state import GUEST_LOST, End, Evidence, find_end
+from vmtune.engine.end_state import GUEST_LOST, End, Evidence, find_end, harms_guest
 from vmtune.engine.notes import Hosts
 from vmtune.engine.read_back import close_outcomes, read_on_arrival
 from vmtune.engine.setting import restore, set_again
@@ -83,7 +83,8 @@ async def finalize(
     if end.state in (MigrationState.UNKNOWN, MigrationState.POSTCOPY_PAUSED):
         return fields
     if end.why == GUEST_LOST or end.came_back:
-        return fields | _closed_unasked(record, end)
+        kept = await end_copies(record, end.state, destination, may_have_run=True)
+        return fields | _closed_unasked(replace(record, problems=(*record.problems, *kept)), end)
     # Without libvirt, the values of an observed migration belong to its starter.
     libvirt = await hosts.connection() is Connection.LIBVIRT
     resets = record.trigger is Trigger.VMTUNE or libvirt
@@ -111,7 +112,9 @@ async def finalize(
         if resets:
             # A destination that waits without libvirt still has what was set for this one.
             await _reset(record, source, None if libvirt else destination)
-        left = await end_copies(record, end.state, destination)
+        # On neither host: it may have arrived unseen, and ended there.
+        may_have_run = end.gone or harms_guest(end.why)
+        left = await end_copies(record, end.state, destination, may_have_run=may_have_run)
         problems = (*paused, *await _restore_journal(record, source), *left)
         outcomes = close_outcomes(record, "the migration did not complete")
     problems = (*record.problems, *problems)
@@ -127,7 +130,7 @@ def _closed_unasked(record: Migration, end: End) -> MigrationFields:
         problems = (*record.problems, _CAME_BACK)
         return MigrationFields(outcomes=tuple(outcomes.values()), problems=problems)
     outcomes = close_outcomes(record, "the migration did not complete")
-    return MigrationFields(outcomes=tuple(outcomes.values()))
+    return MigrationFields(outcomes=tuple(outcomes.values()), problems=record.problems)
 
 
 def _is_reported(record: Migration) -> bool:

@@ -1,0 +1,104 @@
+"""What becomes of the images that were made for a migration, by how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from tests.support.migrations import make_migration
+from tests.unit.engine.test_end_state import FAILED, LEFT, Host, Said
+from vmtune.engine import end_state
+from vmtune.engine.end_state import Evidence
+from vmtune.engine.finalize import finalize
+from vmtune.engine.notes import Hosts
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Connection, VmState
+from vmtune.model.migration.disks import CopiedDisk
+from vmtune.model.migration.record import MigrationFields, MigrationState, QemuStatus
+from vmtune.model.plan.outcome import Outcome
+from vmtune.model.tunables.built_in import BUILT_IN
+
+DISKS = (
+    CopiedDisk("vda", "/images/made", created=True, total_bytes=9, copied_bytes=9, ready_ms=5),
+    CopiedDisk("vdb", "/images/was-there"),
+)
+
+
+class ImageHost(Host):
+    """Keeps what it is told to remove."""
+
+    removed: Collection[str] | None = None
+
+    async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
+        self.removed = remove
+        return remove
+
+    async def reset_after_migration(self, vm: UUID, prior: object = None) -> None: ...
+
+
+class Both:
+    def __init__(self, source: Host, destination: Host) -> None:
+        self._source, self._destination = source, destination
+
+    async def connection(self) -> Connection:
+        return Connection.LIBVIRT
+
+    async def source(self) -> Host:
+        return self._source
+
+    async def destination(self) -> Host:
+        return self._destination
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end_state, "RETRY_S", 0.001)
+    monkeypatch.setattr(end_state, "AGREES_WITHIN_S", 0.05)
+
+
+async def _nothing(vm: UUID, driver: Driver) -> Sequence[Outcome]:
+    return ()
+
+
+async def ended(here: Said, there: Said, evidence: Evidence) -> tuple[MigrationFields, ImageHost]:
+    destination = ImageHost(there)
+    hosts = cast(Hosts, Both(ImageHost(here), destination))
+    record = make_migration(disks=DISKS)
+    return await finalize(record, hosts, evidence, BUILT_IN, _nothing), destination
+
+
+def codes(fields: Any) -> list[str]:
+    return [problem.code for problem in fields.get("problems", ())]
+
+
+async def test_what_was_made_is_removed_where_the_vm_stayed_on_its_source() -> None:
+    fields, destination = await ended(FAILED, LEFT, Evidence())
+    assert fields["state"] is MigrationState.FAILED
+    assert destination.removed == ["/images/made"]
+    assert "image_kept" not in codes(fields)
+
+
+SPLIT: Said = (VmState.PAUSED, QemuStatus.POSTCOPY_PAUSED)
+
+
+@pytest.mark.parametrize(
+    ("here", "evidence"),
+    [
+        (LEFT, Evidence()),
+        (LEFT, Evidence(left=True)),
+        (SPLIT, Evidence(switched=True)),
+        (FAILED, Evidence(switched=True)),
+    ],
+    ids=["on neither", "left and ended", "lost", "rolled back"],
+)
+async def test_images_stay_where_the_guest_may_have_run_with_them(
+    here: Said, evidence: Evidence
+) -> None:
+    """It may have arrived unseen and written there since: the source's images are older then."""
+    fields, destination = await ended(here, LEFT, evidence)
+    assert fields["state"] is MigrationState.FAILED
+    assert destination.removed == []
+    assert codes(fields).count("image_kept") == 1
