@@ -44,6 +44,12 @@ DISK_ROWS = (
         "unset it: the disk is on shared storage",
     ),
     blocker(
+        "copy_may_be_onto_itself",
+        "the destination has a {path} ({target}), and it is not known whether it is the same file: "
+        "then the copy would destroy it",
+        "if the hosts share it, unset this; if it is another file, override this finding",
+    ),
+    blocker(
         "copy_target_exists",
         "the destination has a file {path} already ({target}), which the copy would overwrite",
         "if nothing needs that file, remove it there; if it is the same one, unset this",

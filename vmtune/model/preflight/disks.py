@@ -85,6 +85,8 @@ def _copied(disk: Disk, at: DiskAtHost, situation: Situation) -> Iterator[Findin
         yield Finding("copy_target_exists", tunable, evidence)
     elif not at.present and disk.kind is DiskKind.BLOCK:
         yield Finding("copy_device_missing", tunable, evidence)
+    elif at.present and at.is_same(disk) is None:
+        yield Finding("copy_may_be_onto_itself", tunable, evidence)
     elif not at.folder:
         yield Finding("copy_folder_missing", tunable, evidence)
     needed, free = disk.allocated_bytes, at.free_bytes

@@ -236,6 +236,8 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("disk_cannot_be_copied", "copy_storage", disks_at(
         MISSING, Disk("vda", DiskKind.NETWORK), copy_storage=True)),
     ("copy_onto_itself", "copy_storage", disks_at(SAME, copy_storage=True)),
+    ("copy_may_be_onto_itself", "copy_storage_incremental", disks_at(
+        replace(OTHER, identity=""), copy_storage_incremental=True)),
     ("copy_target_exists", "copy_storage", disks_at(OTHER, copy_storage=True)),
     ("copy_base_missing", "copy_storage_incremental", disks_at(
         MISSING, copy_storage_incremental=True)),
