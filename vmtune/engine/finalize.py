@@ -112,7 +112,7 @@ async def finalize(
         if resets:
             # A destination that waits without libvirt still has what was set for this one.
             await _reset(record, source, None if libvirt else destination)
-        # On neither host: it may have arrived unseen, and ended there.
+        # On neither host: it may have arrived unnoticed, and ended there.
         may_have_run = end.gone or harms_guest(end.why)
         left = await end_copies(record, end.state, destination, may_have_run=may_have_run)
         problems = (*paused, *await _restore_journal(record, source), *left)

@@ -143,7 +143,12 @@ export default function MigrationPage() {
               </StackItem>
               {data.reaper && (
                 <StackItem>
-                  <Reaper id={id} reaper={data.reaper} running={!data.ended} />
+                  <Reaper
+                    id={id}
+                    reaper={data.reaper}
+                    steps={data.step_records}
+                    running={!data.ended}
+                  />
                 </StackItem>
               )}
               {data.step_texts.length + data.step_records.length > 0 && (

@@ -7,21 +7,25 @@ import { Async } from "../../components/Async";
 import { Chart } from "../../components/Chart";
 import { type Fact, FactList } from "../../components/Facts";
 import { count, duration, percent } from "../../components/format";
-import { reaping, spanOf } from "./series";
+import { reaping, type Step, spanOf } from "./series";
 
 /** What the dirty-ring reaper did beside this migration. */
 export function Reaper({
   id,
   reaper,
+  steps,
   running,
 }: {
   id: string;
   reaper: Schemas["ReaperView"];
+  steps: readonly Step[];
   running: boolean;
 }) {
   const found = useQuery({ ...rounds(id), refetchInterval: running ? 1000 : false });
   const sampled = useQuery({ ...samples(id), enabled: false }).data; // what Samples fetches
-  return <ReaperCard reaper={reaper} rounds={found} beside={{ id, samples: sampled ?? [] }} />;
+  return (
+    <ReaperCard reaper={reaper} rounds={found} beside={{ id, samples: sampled ?? [], steps }} />
+  );
 }
 
 type Rounds = Pick<
@@ -38,13 +42,14 @@ export function ReaperCard({
   reaper: Schemas["ReaperView"];
   rounds: Rounds;
   /** The migration whose charts share their time with this one. */
-  beside?: { id: string; samples: readonly { at_ms: number }[] };
+  beside?: { id: string; samples: readonly { at_ms: number }[]; steps: readonly Step[] };
 }) {
   const sampled = beside?.samples;
+  const steps = beside?.steps;
   const option = useMemo(() => {
     const all = found.data ?? [];
-    return reaping(all, sampled && spanOf(sampled, all));
-  }, [found.data, sampled]);
+    return reaping(all, sampled && spanOf(sampled, all, steps));
+  }, [found.data, sampled, steps]);
   const facts: Fact[] = [
     ["Policy", reaper.policy],
     ["Ring", `${count(reaper.ring_entries)} entries`],

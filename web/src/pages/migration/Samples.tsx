@@ -17,9 +17,14 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
   const toasts = useToasts();
   const samples = found.data;
   useEffect(prepareCharts, []);
+  const { refetch } = found;
+  useEffect(() => {
+    // What came between the last look and the end. An event may have asked before it was stored.
+    if (ended) void refetch({ cancelRefetch: true });
+  }, [ended, refetch]);
   // What Reaper fetches, where it runs: all charts of the page share their time.
   const reaped = useQuery({ ...rounds(id), enabled: false }).data;
-  const span = useMemo(() => spanOf(samples ?? [], reaped), [samples, reaped]);
+  const span = useMemo(() => spanOf(samples ?? [], reaped, steps), [samples, reaped, steps]);
   const rateChart = useMemo(() => rates(samples ?? [], steps, span), [samples, steps, span]);
   const remainingChart = useMemo(
     () => remaining(samples ?? [], bytes, steps, span),

@@ -45,6 +45,10 @@ test("the charts of a page share a span that holds all that happened", () => {
     from: -1_200,
     to: 9_900,
   });
+  expect(spanOf(samples, [], [{ at_ms: 4_000 }, { at_ms: 9_700 }])).toEqual({
+    from: 0,
+    to: 9_700,
+  });
   expect(spanOf([])).toEqual({ from: 0, to: 1 });
   const axis = { from: -1_200, to: 9_900 };
   for (const option of [rates([], [], axis), remaining([], String, [], axis), reaping([], axis)]) {
