@@ -69,6 +69,9 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
     page.goto(f"/vms/{vms[demo.DRIFTED]}")
     expect(page.get_by_text("Drifted from")).to_be_visible()
     expect(page.get_by_role("grid", name="Settings")).to_be_visible()
+    page.get_by_text("Drifted from").evaluate(_TO_TOP)
+    row = page.get_by_role("row").filter(has_text=demo.POLLING)
+    expect(row.get_by_text("overwritten", exact=True)).to_be_in_viewport()
     picture(page, "vm")
     dialog = choose(page, "Migrate", "zero-copy")
     dialog.get_by_label("Destination").select_option("b")
@@ -95,6 +98,12 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
     page.get_by_role("button", name="Change now").click()
     expect(page.get_by_text("completed", exact=True)).to_be_visible(timeout=_PATIENCE_MS)
     page.get_by_role("button", name="Close Success").click()
+    path = f"/migrations/{running['id']}"
+    # QEMU has completed some seconds before the record ends, and its last samples are stored.
+    step = it.ended(running)["step_records"][-1]["at_ms"]
+    sampled = list(it.client.items(f"{path}/samples"))
+    assert sampled[-1]["at_ms"] > step, "QEMU was asked after the step, too"
+    expect(page.get_by_text(f"{len(sampled)} samples;")).to_be_visible()
     page.get_by_role("heading", name="Convergence steps").evaluate(_TO_TOP)
     picture(page, "migration")
 

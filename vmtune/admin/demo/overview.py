@@ -15,7 +15,7 @@ from vmtune.lab.vms import virsh
 from vmtune.model.workload import Workload
 
 MIB = 1 << 20
-_POLLING = "iothread_poll_max_ns"
+POLLING = "iothread_poll_max_ns"
 _POLLS_NS, _DRIFTED_NS = 50_000, 20_000
 _SLOW_MIB_PER_S = 4
 _KNOWN_WITHIN_S = 30.0
@@ -30,7 +30,7 @@ VMS: dict[str, tuple[str, Workload, dict[str, str]]] = {
 """The VMs: where each begins, what its guest does, and its labels."""
 DRIFTED, MIGRATING = "web1", "db1"
 PROFILES: dict[str, dict[str, Any]] = {  # any: values as people write them
-    "low-latency": {_POLLING: _POLLS_NS},
+    "low-latency": {POLLING: _POLLS_NS},
     "slow-link": {"max_bandwidth_bytes_per_s": f"{_SLOW_MIB_PER_S}MiB/s"},
 }
 
