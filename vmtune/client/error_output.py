@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import click
 
 from vmtune.client.connection.errors import ClientError, problem_document
 from vmtune.errors import InvalidInput, VmtuneError
+
+_NO_COMMAND = re.compile(r"No such command '(.+?)'\.")
 
 
 def print_error(error: VmtuneError, as_json: bool) -> None:
@@ -27,12 +30,26 @@ def usage_error(error: click.ClickException) -> VmtuneError:
     """An error of click about the command line, as an error of vmtune."""
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     remedy = f"see `{ctx.command_path} --help`" if ctx else "see `vmtune --help`"
+    if ctx and (unknown := _NO_COMMAND.match(error.message)):
+        return _unknown_command(ctx, unknown[1], remedy)
     field = ""
     if isinstance(error, click.BadParameter) and error.param is not None:
         field = error.param.get_error_hint(ctx) if ctx else error.param.name or ""
         field = field.strip("'")
     message = error.message if field and error.message else error.format_message()
     return InvalidInput(message, field=field, code="usage", remedy=remedy)
+
+
+def _unknown_command(ctx: click.Context, name: str, remedy: str) -> VmtuneError:
+    from vmtune.client.near import near  # noqa: PLC0415 - only where it is used
+
+    group = ctx.command
+    names = group.list_commands(ctx) if isinstance(group, click.Group) else ()
+    return InvalidInput(
+        f"{ctx.command_path} has no command {name}",
+        code="usage",
+        remedy="; ".join(filter(None, (near(name, names), remedy))),
+    )
 
 
 def internal_error(error: Exception) -> VmtuneError:

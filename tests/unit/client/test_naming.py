@@ -135,3 +135,36 @@ def test_the_shell_completes_names(
     migrations.on("GET", "/vms", page(*rows, problems=[]))
     migrations.on("GET", "/hosts", page(docs.host("rack1")))
     assert _completed(words) == found
+
+
+@pytest.mark.parametrize(
+    ("typed", "above", "meant"),
+    [
+        (("migratoin", "list"), "vmtune", "migration"),
+        (("vm", "lst"), "vmtune vm", "list"),
+        (("bench", "schedule", "lst"), "vmtune bench schedule", "list"),
+        (("db", "bakup"), "vmtune db", "backup"),
+    ],
+)
+def test_a_mistyped_command_gets_near_names(
+    vmtune: Vmtune, typed: tuple[str, ...], above: str, meant: str
+) -> None:
+    ran = vmtune(*typed)
+    assert ran.code == 1
+    said, remedy = ran.err.splitlines()
+    wrong = next(word for word in typed if word not in above.split())
+    assert said == f"error: {above} has no command {wrong}"
+    suggested, _, see = remedy.partition("?; ")
+    assert suggested.startswith("  remedy: did you mean ")
+    assert meant in suggested.split()
+    assert see == f"see `{above} --help`"
+
+
+def test_a_command_like_no_other_gets_the_help_page(vmtune: Vmtune) -> None:
+    ran = vmtune("xyzzy")
+    assert ran.err == "error: vmtune has no command xyzzy\n  remedy: see `vmtune --help`\n"
+
+
+def test_a_mistyped_word_for_a_file_or_a_command_gets_near_names(vmtune: Vmtune) -> None:
+    ran = vmtune("bench", "campaign", "resmue")
+    assert "remedy: did you mean resume?; give your own file" in ran.err

@@ -205,16 +205,19 @@ def read_plan(name: str) -> dict[str, Any]:  # any: TOML
 
 
 def _shipped(name: str) -> str:
+    from vmtune.client.near import near
     from vmtune.reference.files import scenario_file, scenario_files
 
     try:
         return scenario_file(name).text
     except NotFound:
+        meant = near(name, [*COMMANDS, *scenario_files()])
+        own = f"give your own file, or one of {', '.join(scenario_files())}"
         raise InvalidInput(
             "no such file, and none of that name comes with vmtune",
             field=name,
             code="no_file",
-            remedy=f"give your own file, or one of {', '.join(scenario_files())}",
+            remedy="; ".join(filter(None, (meant, own))),
         ) from None
 
 
