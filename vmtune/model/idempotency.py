@@ -24,6 +24,7 @@ class Begun(StrEnum):
     EVACUATION = "evacuation"
     RUN = "run"
     CAMPAIGN = "campaign"
+    STUDY = "study"
     HOST = "host"
     PROFILE = "profile"
     ASSIGNMENT = "assignment"

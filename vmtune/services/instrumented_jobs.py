@@ -14,6 +14,7 @@ from vmtune.jobs.kinds import (
     MIGRATION_KIND,
     OBSERVED_KIND,
     RUN_KIND,
+    STUDY_KIND,
 )
 from vmtune.services.metrics import telemetry
 
@@ -23,6 +24,7 @@ RECORD: Mapping[str, str] = {
     EVACUATION_KIND: "evacuation_id",
     RUN_KIND: "run_id",
     CAMPAIGN_KIND: "campaign_id",
+    STUDY_KIND: "study_id",
 }
 """What a job's id is the id of, by its kind: the field of a log line that says so."""
 

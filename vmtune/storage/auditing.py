@@ -35,6 +35,7 @@ from vmtune.storage.tables.core import (
     VmRow,
 )
 from vmtune.storage.tables.evacuations import EvacuationRow
+from vmtune.storage.tables.studies import StudyRow
 from vmtune.storage.tables.trends import FoundChangeRow, ScheduleRow
 from vmtune.storage.tables.webhooks import WebhookRow
 
@@ -92,7 +93,7 @@ AUDITED: Mapping[type[Base], Audited] = {
     RunRow: Audited(
         "run",
         lambda r: r.id,
-        "scenario values profile revision host options campaign imported_from",
+        "scenario values profile revision host options campaign study imported_from",
     ),
     EvacuationRow: Audited(
         "evacuation",
@@ -100,6 +101,7 @@ AUDITED: Mapping[type[Base], Audited] = {
         "host destinations order priority max_outgoing stop_after_failures profile state reason",
     ),
     CampaignRow: Audited("campaign", lambda r: r.id, "name campaign host state"),
+    StudyRow: Audited("study", lambda r: r.id, "name spec host state campaign result"),
     FoundChangeRow: Audited("change", lambda r: r.id, "scenario metric since triage note"),
     ScheduleRow: Audited("schedule", lambda r: r.name, "document every_s host"),
     TokenRow: Audited(
@@ -131,6 +133,7 @@ NOT_AUDITED: Mapping[str, str] = {
     "run_chunks": "measured",
     "run_metrics": "measured",
     "noise_floors": "measured",
+    "trials": "measured",
     "events": "published events; logged here already",
     "audit": "is the log",
 }

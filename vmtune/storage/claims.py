@@ -25,6 +25,7 @@ from vmtune.storage.tables.core import (
 )
 from vmtune.storage.tables.evacuations import EvacuationRow
 from vmtune.storage.tables.idempotency import IdempotencyRow
+from vmtune.storage.tables.studies import StudyRow
 from vmtune.storage.tables.trends import ScheduleRow
 
 
@@ -49,6 +50,7 @@ BEGUN: Mapping[Begun, tuple[type[Base], _Key]] = {
     Begun.EVACUATION: (EvacuationRow, lambda row: row.id),
     Begun.RUN: (RunRow, lambda row: row.id),
     Begun.CAMPAIGN: (CampaignRow, lambda row: row.id),
+    Begun.STUDY: (StudyRow, lambda row: row.id),
     Begun.HOST: (HostRow, lambda row: row.name),
     Begun.PROFILE: (ProfileRow, lambda row: row.name),
     Begun.ASSIGNMENT: (AssignmentRow, lambda row: row.id),

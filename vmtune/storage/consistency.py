@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.tune.kept import StudyState
 from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
 from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.plan.outcome import ApplicationState
@@ -31,6 +32,7 @@ from vmtune.storage.tables.core import (
 )
 from vmtune.storage.tables.evacuations import EvacuationRow, EvacuationVmRow, SlotRow
 from vmtune.storage.tables.retention import AuditCutRow
+from vmtune.storage.tables.studies import StudyRow
 
 _AnySelect = Select[*tuple[Any, ...]]  # any: of any columns
 
@@ -104,6 +106,13 @@ RULES = (
         "run {} is of the campaign {}, which there is not",
     ),
     Rule(
+        "unknown_study",
+        select(RunRow.id, RunRow.study).where(
+            RunRow.study.is_not(None), ~exists().where(StudyRow.id == RunRow.study)
+        ),
+        "run {} is of the study {}, which there is not",
+    ),
+    Rule(
         "unknown_application",
         select(TuningRow.vm, TuningRow.application).where(
             TuningRow.application.is_not(None),
@@ -150,6 +159,11 @@ _WORK: dict[str, _AnySelect] = {
         EvacuationRow.state == EvacuationState.RUNNING.value
     ),
     "campaign": select(CampaignRow.id).where(CampaignRow.state == CampaignState.RUNNING.value),
+    "study": select(StudyRow.id).where(
+        StudyRow.state.in_(
+            [s.value for s in StudyState if not s.ended and s is not StudyState.PAUSED]
+        )
+    ),
     "run": select(RunRow.id).where(RunRow.state.in_([s.value for s in RunState if not s.ended])),
 }
 """Records whose work is a job until they end."""
@@ -192,7 +206,7 @@ def _is_known(session: Session, job: str) -> bool:
     found = union_all(
         *(
             select(literal(1)).where(row.id == id)
-            for row in (MigrationRow, EvacuationRow, CampaignRow, RunRow)
+            for row in (MigrationRow, EvacuationRow, CampaignRow, StudyRow, RunRow)
         )
     )
     return session.execute(found).first() is not None

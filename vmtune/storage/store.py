@@ -30,6 +30,7 @@ from vmtune.storage.repositories.overview import OverviewRepository
 from vmtune.storage.repositories.profiles import ProfileRepository
 from vmtune.storage.repositories.retention import RetentionRepository
 from vmtune.storage.repositories.runs import RunRepository
+from vmtune.storage.repositories.studies import StudyRepository
 from vmtune.storage.repositories.tokens import TokenRepository
 from vmtune.storage.repositories.trends import FoundChangeRepository, ScheduleRepository
 from vmtune.storage.repositories.tuning_states import TuningRepository
@@ -60,6 +61,7 @@ class Store:
         self.evacuations = EvacuationRepository(database)
         self.runs = RunRepository(database)
         self.campaigns = CampaignRepository(database)
+        self.studies = StudyRepository(database)
         self.found_changes = FoundChangeRepository(database)
         self.schedules = ScheduleRepository(database)
         self.services = ServiceRepository(database)

@@ -73,6 +73,7 @@ EventTopic = Literal[
     "arrival",
     "run",
     "campaign",
+    "study",
     "evacuation",
 ]
 

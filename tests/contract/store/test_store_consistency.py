@@ -20,6 +20,7 @@ BREAKS = {
     "no_slot": "DELETE FROM slots",
     "unknown_migration": "UPDATE evacuation_vms SET migration = {nobody}",
     "unknown_campaign": "DELETE FROM campaigns",
+    "unknown_study": "UPDATE runs SET study = {nobody}",
     "unknown_application": "UPDATE tunings SET application = {nobody}",
     "no_revision": "UPDATE profiles SET current = 99 WHERE name = 'tuned'",
     "unknown_service": "DELETE FROM services",

@@ -23,6 +23,7 @@ from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState, Slot
 from vmtune.bench.model.trend.change import ChangeKind, FoundChange, Triage
 from vmtune.bench.model.trend.scheduled import Schedule
+from vmtune.bench.model.tune.kept import StudyState
 from vmtune.errors import Problem
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import SERVICE, Identity, Kind, Reach, Rights, Scope
@@ -95,6 +96,9 @@ def fill(store: Store) -> None:
     store.runs.finish(ran.id, RunState.COMPLETED, make_record(60), figures)
     store.runs.begin(scenario="quick/idle", setup={"name": "quick/idle"}, values={})
     store.campaigns.begin(a_campaign(), FORECAST, "here", OTHER)
+    store.studies.begin("better", {"name": "better"}, "here", VM)
+    store.studies.keep_trial(VM, 1, {"number": 1, "runs": []})
+    store.studies.enter(VM, StudyState.PAUSED, "the lab is down")
     store.campaigns.enter(OTHER, CampaignState.PAUSED, "the lab is down")
     floor = NoiseFloor(
         "total_time_ms", "0123456789abcdef", Scale.RATIO, Design.PAIRED, 6, 1.03, 1.01

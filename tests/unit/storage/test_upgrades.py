@@ -87,6 +87,14 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
             assert campaign.campaign == a_campaign()
             (floor,) = store.campaigns.floors(["0123456789abcdef"])
             assert (floor.scenario, floor.floor.effect) == ("quick/busy", 1.03)
+        if dump.stem >= "0020":
+            (study,) = store.studies.unfinished()
+            assert (study.name, study.state, study.reason) == (
+                "better",
+                "paused",
+                "the lab is down",
+            )
+            assert store.studies.trials(study.id) == ({"number": 1, "runs": []},)
         waiting = int(dump.stem >= "0008")  # before there was a queue, nothing waited in it
         assert store.slots.counts() == (waiting, 1 - waiting)
         if waiting:

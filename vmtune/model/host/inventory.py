@@ -134,6 +134,7 @@ class EventTopic(StrEnum):
     ARRIVAL = "arrival"
     RUN = "run"
     CAMPAIGN = "campaign"
+    STUDY = "study"
     EVACUATION = "evacuation"
 
 

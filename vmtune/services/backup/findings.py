@@ -29,6 +29,7 @@ REMEDIES: Mapping[str, str] = {
     "no_slot": _SETTLES,
     "unknown_migration": _REPORT,
     "unknown_campaign": _REPORT,
+    "unknown_study": _REPORT,
     "unknown_application": "`vmtune verify VM` records the VM's tuning state again",
     "no_revision": _RESTORE,
     "unknown_service": "start that service once, or give the host to another: "

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from vmtune.errors import NotFound
 from vmtune.jobs.base import Instrument, JobEngine, JobState, JobStatus, Phase
-from vmtune.jobs.kinds import CAMPAIGN_KIND, MIGRATION_KIND, OBSERVED_KIND, RUN_KIND
+from vmtune.jobs.kinds import CAMPAIGN_KIND, MIGRATION_KIND, OBSERVED_KIND, RUN_KIND, STUDY_KIND
 from vmtune.services.cluster.cluster import CanRun
 from vmtune.storage import Store
 
@@ -108,6 +108,9 @@ def runnable_on(store: Store, machine: str) -> Mapping[str, CanRun]:
     def of_campaign(job: str) -> bool:
         return store.campaigns.get(UUID(job)).host == machine
 
+    def of_study(job: str) -> bool:
+        return store.studies.get(UUID(job)).host == machine
+
     def in_thread(check: Callable[[str], bool]) -> CanRun:
         async def can_run(job: str) -> bool:
             return await asyncio.to_thread(check, job)
@@ -119,4 +122,5 @@ def runnable_on(store: Store, machine: str) -> Mapping[str, CanRun]:
         OBSERVED_KIND: in_thread(of_migration),
         RUN_KIND: in_thread(of_run),
         CAMPAIGN_KIND: in_thread(of_campaign),
+        STUDY_KIND: in_thread(of_study),
     }

@@ -283,12 +283,14 @@ def _campaigns(session: Session, limit: int) -> Iterator[Activity]:
 
 
 def _runs(session: Session, limit: int) -> Iterator[Activity]:
-    """Those that are no part of a campaign."""
+    """Those that are no part of a campaign or a study."""
     row_ = RunRow
     query = select(
         row_.id, row_.scenario, row_.profile, row_.state, row_.failure, row_.created_at,
         row_.ended_at, row_.number,
-    ).where(row_.campaign.is_(None), row_.imported_from == "")  # fmt: skip
+    ).where(
+        row_.campaign.is_(None), row_.study.is_(None), row_.imported_from == ""
+    )  # fmt: skip
     open = [RunState.QUEUED, RunState.RUNNING]
     for row in _with_open(session, query, row_.number, row_.state, open, limit):
         yield Activity(

@@ -75,6 +75,7 @@ class RunFilter:
     campaign: UUID | None = None
     arm: str | None = None
     since: datetime | None = None
+    study: UUID | None = None
 
 
 ALL = RunFilter()
@@ -103,6 +104,7 @@ def filtered(query: Select[RunRow], wanted: RunFilter) -> Select[RunRow]:
         RunRow.host: wanted.host,
         RunRow.campaign: wanted.campaign,
         RunRow.arm: wanted.arm,
+        RunRow.study: wanted.study,
     }
     for column, value in equal.items():
         if value is not None:

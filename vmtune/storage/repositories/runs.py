@@ -62,6 +62,7 @@ class RunRepository:
         host: str = "",
         slot: Slot | None = None,
         id: UUID | None = None,
+        study: UUID | None = None,
     ) -> Run:
         """Record an order before anything is done for it; it is queued.
 
@@ -89,6 +90,7 @@ class RunRepository:
         vm = vm_of_setup(setup)
         with self._database.write() as session:
             row = add(session, made)
+            row.study = study
             if vm is not None:
                 now, service = made.created_at, self._database.service
                 operations.take(session, vm, Operation.BENCHMARK, made.id, now, service)

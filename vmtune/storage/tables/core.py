@@ -276,7 +276,8 @@ class EnvironmentRow(Base):
 class RunRow(Base):
     """A benchmark run. *number* orders them: clocks can be set back.
 
-    A run of a campaign names it, its arm, block and position; others have null there.
+    A run of a campaign names it, its arm, block and position; others have null there. One of a
+    study names that.
     """
 
     __tablename__ = "runs"
@@ -285,6 +286,7 @@ class RunRow(Base):
         Index(None, "scenario", "number"),
         Index(None, "state"),
         Index(None, "campaign", "number"),
+        Index(None, "study", "number"),
         _NEVER_REUSED,
     )
 
@@ -309,6 +311,7 @@ class RunRow(Base):
     arm: Mapped[str | None] = mapped_column(Plain("arm"))
     block: Mapped[int | None]
     position: Mapped[int | None]
+    study: Mapped[UUID | None]
     imported_from: Mapped[str] = mapped_column(Plain("imported_from"))
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]

@@ -4308,7 +4308,7 @@ export interface components {
          * @description What an event is about.
          * @enum {string}
          */
-        EventTopic: "host" | "vm" | "profile" | "assignment" | "application" | "migration" | "arrival" | "run" | "campaign" | "evacuation";
+        EventTopic: "host" | "vm" | "profile" | "assignment" | "application" | "migration" | "arrival" | "run" | "campaign" | "study" | "evacuation";
         /**
          * EventView
          * @description The ``data`` of one message; the message's ``event`` is its topic.

@@ -11,6 +11,7 @@ const EVERY: Record<Schemas["EventTopic"], true> = {
   arrival: true,
   run: true,
   campaign: true,
+  study: true,
   evacuation: true,
 };
 

@@ -55,6 +55,7 @@ class RunRequest:
     :param host_load: what else the machine does meanwhile.
     :param slot: of which campaign it is.
     :param id: where the caller has to know it beforehand.
+    :param study: of which study it is.
     """
 
     scenario: str | Mapping[str, Json]
@@ -69,6 +70,7 @@ class RunRequest:
     host_load: HostLoad = HostLoad.IDLE
     slot: Slot | None = None
     id: UUID | None = None
+    study: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ class RunService:
             host=self._host,
             slot=request.slot,
             id=request.id,
+            study=request.study,
         )
         await self._publish(run)
         await self._jobs.submit(RUN_KIND, str(run.id))
