@@ -49,7 +49,7 @@ def test_what_libvirt_does_not_restore_in_post_copy_is_restored(it: FaultTestbed
 
 
 def test_every_fault_has_a_ground_and_a_name() -> None:
-    assert len(FAULTS) == 47
+    assert len(FAULTS) == 54
     assert len({fault.name for fault in FAULTS.values()}) == len(FAULTS)
     assert {fault.kind for fault in FAULTS.values()} == set(Kind)
 

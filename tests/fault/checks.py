@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from tests.fault.testbed import FaultTestbed, states
+from tests.support.local_disks import LocalDisk, holds, machines, pools, wrong_at_rest, wrong_on
 from vmtune import lab
 from vmtune.client.connection.http import Document
 from vmtune.lab.guest_serial import GuestPass, parse_serial
@@ -21,6 +22,7 @@ class Try:
     :param before: what the VM ran with before its migration was ordered.
     :param dead: what the record may say where the fault has ended the guest itself.
     :param stays: how the record may stay without an end.
+    :param copied: the disk that is copied along.
     :param passes: how many the guest had made when the record was settled, where its workload
         checks its memory.
     """
@@ -32,6 +34,7 @@ class Try:
     note: str = ""
     dead: frozenset[str] = frozenset()
     stays: frozenset[str] = frozenset()
+    copied: LocalDisk | None = None
     passes: int | None = None
     record: Document = field(default_factory=dict)
 
@@ -64,6 +67,8 @@ def wrong(testbed: FaultTestbed, tried: Try) -> list[str]:
         if tried.passes is not None:
             found += memory(guest_passes(tried.vm), tried.passes)
     found += _record(record)
+    if tried.copied is not None:
+        found += images(testbed, tried, tried.copied, running)
     found += _stored(testbed, tried)
     return found
 
@@ -87,6 +92,30 @@ def left_behind(before: Mapping[str, object], now: Mapping[str, object], where: 
         for name, value in before.items()
         if now.get(name) != value
     ]
+
+
+def images(testbed: FaultTestbed, tried: Try, disk: LocalDisk, running: Sequence[str]) -> list[str]:
+    """Whether the guest's disk is whole where it runs, the source's is still there, and what was
+    made at the destination for nothing is gone or told."""
+    a, b = hosts = machines(testbed.live)
+    found: list[str] = []
+    if not holds(a, disk):
+        found.append("the source's image is gone")
+    completed = tried.record["state"] == "completed"
+    told = {p["code"] for p in tried.record["problems"]} & {"image_left", "image_kept"}
+    if tried.ended and not completed and holds(b, disk) and not told:
+        found.append("an image stays at the destination, and the record does not say so")
+    if completed and not holds(b, disk):
+        found.append("the image at the destination is gone")
+    if tried.ended:
+        found += [f"{name} is left on b" for name in pools(b)]
+    for which in running:
+        why = wrong_on(testbed.live, hosts["ab".index(which)], tried.vm, disk)
+        found += [f"the disk on {which}: {why}"] if why else []
+    if not running and not completed:
+        why = wrong_at_rest(testbed.live, a, disk)
+        found += [f"the source's image: {why}"] if why else []
+    return found
 
 
 def guest_passes(vm: lab.LabVm) -> list[GuestPass]:

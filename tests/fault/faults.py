@@ -10,8 +10,10 @@ from tests.fault.injections import (
     abort_by_another,
     ask,
     cut_link,
+    empty_images,
     fail_disk,
     fill_disk,
+    fill_images,
     kill_libvirtd,
     kill_one_of_two,
     kill_qemu,
@@ -61,6 +63,8 @@ _ARRIVED = frozenset({"failed", "completed"})
 """It dies on the destination once it has switched over: just before the record ends, or after."""
 _SPLIT = frozenset({"postcopy-paused"})
 """What the guest lacks cannot be recovered: nobody can end the record but who ends the guest."""
+_COPIES_S = 5.0
+"""As long as disk and memory take together."""
 FAULTS = {
     "service": Fault("kill -9 of the service", Kind.SQLITE, kill_service),
     "one-of-two": Fault("kill -9 of one of two services", Kind.TWO, kill_one_of_two),
@@ -268,6 +272,45 @@ FAULTS = {
         _ARRIVED,
         postcopy=True,
         within_s=5,
+    ),
+    "disks-link": Fault(
+        "disks copied: link down and up", Kind.DISKS, cut_link(6), within_s=_COPIES_S
+    ),
+    "disks-room": Fault(
+        "disks copied: no room at the destination",
+        Kind.DISKS,
+        fill_images,
+        mend=empty_images,
+        within_s=_COPIES_S,
+    ),
+    "disks-source-libvirtd": Fault(
+        "disks copied: kill -9 of the source's libvirtd",
+        Kind.DISKS,
+        kill_libvirtd("a"),
+        within_s=_COPIES_S,
+    ),
+    "disks-destination-libvirtd": Fault(
+        "disks copied: kill -9 of the destination's libvirtd",
+        Kind.DISKS,
+        kill_libvirtd("b"),
+        within_s=_COPIES_S,
+    ),
+    "disks-source-qemu": Fault(
+        "disks copied: kill -9 of the source QEMU",
+        Kind.DISKS,
+        kill_qemu("a"),
+        _SOURCE_DIED,
+        within_s=_COPIES_S,
+    ),
+    "disks-destination-qemu": Fault(
+        "disks copied: kill -9 of the destination QEMU",
+        Kind.DISKS,
+        kill_qemu("b"),
+        _ARRIVED,
+        within_s=_COPIES_S,
+    ),
+    "disks-service": Fault(
+        "disks copied: kill -9 of the service", Kind.DISKS, kill_service, within_s=_COPIES_S
     ),
 }
 """Each by the short name that the command takes."""

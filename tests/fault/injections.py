@@ -19,12 +19,16 @@ from tests.fault.direct import DISK, DirectLive
 from tests.fault.testbed import FaultTestbed, qemu_pid
 from tests.support.daemons import without_libvirtd
 from tests.support.live import wait_for
+from tests.support.local_disks import FOLDER, machines
+from tests.support.machines import said
 from tests.support.sharing import TAKEN_OVER_WITHIN_S
 from vmtune import lab
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.errors import LabError
 
 _LINK = "veth0"
+_MIGRATION_LINK = "veth1"
+_BALLAST = f"{FOLDER}/ballast"
 _CLOCK_BACK_S = (-86_400, -3_600, -60, -5)
 _QEMU_STARTS_WITHIN_S = 3
 _DISK_USED_WITHIN_S = 20
@@ -146,8 +150,10 @@ def cut_link(at_most_s: float, at_least_s: float = 0.5) -> Inject:
 
 
 def _set_link(testbed: FaultTestbed, to: str) -> None:
-    command = ["ip", "-n", testbed.live.settings.name_a, "link", "set", _LINK, to]
-    subprocess.run(command, check=True, timeout=10)
+    settings = testbed.live.settings
+    for link in (_LINK, _MIGRATION_LINK) if settings.machines else (_LINK,):
+        command = ["ip", "-n", settings.name_a, "link", "set", link, to]
+        subprocess.run(command, check=True, timeout=10)
 
 
 def restart_postgres(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
@@ -181,6 +187,17 @@ def fill_disk(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
     time.sleep(seconds)
     ballast.unlink()
     return f"for {seconds:.1f} s"
+
+
+def fill_images(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
+    """Until the record is settled, or stays: see :func:`empty_images`."""
+    b = machines(testbed.live)[1]
+    said(b, "sh", "-c", f"dd if=/dev/zero of={_BALLAST} bs=64k oflag=direct 2>/dev/null || true")
+    return ""
+
+
+def empty_images(testbed: FaultTestbed) -> None:
+    said(machines(testbed.live)[1], "rm", "-f", _BALLAST)
 
 
 def set_clock_back(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:

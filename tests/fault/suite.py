@@ -7,13 +7,15 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.fault.checks import Try, guest_passes, settings_of, wrong
-from tests.fault.faults import FAULTS
-from tests.fault.testbed import FaultTestbed
+from tests.fault.faults import FAULTS, Fault
+from tests.fault.testbed import FaultTestbed, Kind
 from tests.support.live import wait_for
+from tests.support.local_disks import LocalDisk, make_disk, vm_on
 from vmtune import lab
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document
@@ -40,7 +42,16 @@ CHECKED = Workload(region_bytes=64 << 20, idle_ms=1000, check=1)
 """In post-copy: the guest looks each second whether all its memory is what it wrote."""
 WITH_DISK = Workload(region_bytes=64 << 20, idle_ms=5000, check=1)
 """It rests for long enough to migrate meanwhile, and writes to its disk then."""
+COPYING = Workload(region_bytes=24 << 20, idle_ms=2000, check=1)
 DISK = lab.DiskSettings(ide=True, shareable=True, stops=True)
+COPIES = "copies-disks"
+COPIES_VALUES = {
+    "copy_storage": True,
+    "max_bandwidth_bytes_per_s": "24MiB/s",
+    "downtime_limit_ms": 450,
+}
+COPIED_BYTES = 96 << 20
+"""Half of it is full: some two seconds of copying, then one or two of memory."""
 _SETTLES_WITHIN_S = 120
 _SETTLES_WHEN_MENDED_WITHIN_S = 300
 """TCP tries again after as long as it has waited before: up to two minutes."""
@@ -93,6 +104,7 @@ def try_often(
         testbed.live.profile(PROFILE, **VALUES)
         body = {"name": POSTCOPY, "values": POSTCOPY_VALUES, "steps": AT_ONCE}
         testbed.live.client.post("/profiles", body)
+        testbed.live.profile(COPIES, **COPIES_VALUES)
     found: list[Tried] = []
     for number in numbers:
         one = _try(testbed, fault, number, seed)
@@ -107,11 +119,12 @@ def _try(testbed: FaultTestbed, name: str, number: int, seed: int) -> Tried:
     chance = random.Random(f"{seed} {name} {number}")
     begun = time.monotonic()
     workload = CHECKED if fault.postcopy else WITH_DISK if fault.disk else WORKLOAD
-    with testbed.live.vm(workload=workload, disks=(DISK,) if fault.disk else ()) as vm:
+    workload = COPYING if fault.kind is Kind.DISKS else workload
+    with _vm(testbed, fault, workload, f"{seed} {number}") as (vm, copied):
         before = settings_of(testbed, vm)
-        tried = Try(number, vm, "", before, dead=fault.dead, stays=fault.stays)
+        tried = Try(number, vm, "", before, dead=fault.dead, stays=fault.stays, copied=copied)
         moment_s = chance.uniform(0, fault.within_s)
-        profile = POSTCOPY if fault.postcopy else PROFILE
+        profile = COPIES if copied else POSTCOPY if fault.postcopy else PROFILE
         tried.migration = testbed.live.migrate(vm, "b", profile=profile)["id"]
         if fault.postcopy:
             wait_for(lambda: _has_switched(testbed, tried.migration), "post-copy")
@@ -135,6 +148,21 @@ def _try(testbed: FaultTestbed, name: str, number: int, seed: int) -> Tried:
             broken = (*broken, f"the record did not say why it waits: {sorted(told)}")
     took_s = time.monotonic() - begun
     return Tried(name, seed, number, round(moment_s, 2), tried.note, state, took_s, broken)
+
+
+@contextmanager
+def _vm(
+    testbed: FaultTestbed, fault: Fault, workload: Workload, seed: str
+) -> Iterator[tuple[lab.LabVm, LocalDisk | None]]:
+    """The VM on host a, and its disk where that is copied."""
+    if fault.kind is Kind.DISKS:
+        format = "qcow2" if seed[-1] in "02468" else "raw"
+        disk = make_disk(testbed.live, COPIED_BYTES, format, seed)
+        with vm_on(testbed.live, disk, workload) as vm:
+            yield vm, disk
+        return
+    with testbed.live.vm(workload=workload, disks=(DISK,) if fault.disk else ()) as vm:
+        yield vm, None
 
 
 def _has_switched(testbed: FaultTestbed, migration: str) -> bool:

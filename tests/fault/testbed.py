@@ -15,6 +15,8 @@ from pathlib import Path
 
 from tests.fault.direct import DirectLive
 from tests.support.live import Live, Service, wait_for
+from tests.support.local_disks import own_file_systems
+from tests.support.machines import live_machines
 from tests.support.postgres import Postgres, new_database, postgres_server
 from tests.support.sharing import SharingService
 from vmtune import lab
@@ -22,6 +24,7 @@ from vmtune.errors import LabError
 from vmtune.storage import Store
 
 _FULL_DISK_BYTES = 48 << 20
+_IMAGES_BYTES = 192 << 20
 _LONG = struct.Struct("l")
 
 
@@ -33,6 +36,7 @@ class Kind(StrEnum):
     POSTGRES = "one service on PostgreSQL"
     TWO = "two services on PostgreSQL"
     DIRECT = "one service on SQLite, without libvirt"
+    DISKS = "one service on SQLite, machines without shared storage"
 
 
 class ClockedService(Service):
@@ -116,7 +120,14 @@ class FaultTestbed:
 
 @contextmanager
 def testbed(kind: Kind, folder: Path, number: int) -> Iterator[FaultTestbed]:
-    """A lab with addresses 10.*number*.0.0/24, and services on databases of their own."""
+    """A lab with addresses 10.*number*.0.0/24, and services on databases of their own; of machines
+    the addresses are drawn."""
+    if kind is Kind.DISKS:
+        with live_machines() as live:
+            own_file_systems(live, _IMAGES_BYTES, pool=False)
+            at = live.service.folder
+            yield FaultTestbed(kind, live, [live.service], f"sqlite:///{at}/vmtune.db", at)
+        return
     token = secrets.token_hex(2)
     settings = lab.LabSettings(
         name_a=f"vt-{token}-a",

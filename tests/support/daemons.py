@@ -28,6 +28,8 @@ def without_libvirtd(it: Live, which: str, ended_by: signal.Signals) -> Iterator
     words = [word.decode() for word in (at / "cmdline").read_bytes().split(b"\0")[:-1]]
     with ExitStack() as held:
         spaces = {name: held.enter_context((at / "ns" / name).open()) for name in _SPACES}
+        # A machine's: a mount namespace alone starts in the root beneath.
+        root = held.enter_context(_opened(at / "root"))
         os.kill(pid, ended_by)
         wait_for(lambda: not at.exists(), "libvirtd to end")
         try:
@@ -35,13 +37,23 @@ def without_libvirtd(it: Live, which: str, ended_by: signal.Signals) -> Iterator
         finally:
             enter = [f"{option}=/proc/self/fd/{spaces[name].fileno()}"
                      for name, option in _SPACES.items()]  # fmt: skip
+            enter += [f"--root=/proc/self/fd/{root}", "--wd=/"]
             subprocess.run(
                 ["nsenter", *enter, "--", *words],
-                pass_fds=[each.fileno() for each in spaces.values()],
+                pass_fds=[*(each.fileno() for each in spaces.values()), root],
                 check=True,
                 timeout=60,
             )
             wait_for(lambda: _answers(plan), "libvirtd to answer")
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield number
+    finally:
+        os.close(number)
 
 
 def _answers(plan: HostPlan) -> bool:

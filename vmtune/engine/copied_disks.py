@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Collection
+from uuid import UUID
 
 import structlog
 
@@ -15,6 +18,8 @@ from vmtune.model.migration.record import Migration, MigrationFields, MigrationS
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 1.0
+RELEASES_WITHIN_S = 15.0
+RETRY_S = 0.2
 
 
 class CopyWatch:
@@ -64,13 +69,8 @@ async def end_copies(
         return ()
     arrived = state is MigrationState.COMPLETED
     made = [] if arrived else [disk.path for disk in record.disks if disk.created]
-    gone: Collection[str] = ()
-    if destination is not None:
-        try:
-            remove = [] if may_have_run else made
-            gone = await destination.release_images(record.vm, remove)
-        except VmtuneError as error:
-            log.info("images not released", vm=str(record.vm), reason=error.message)
+    remove = [] if may_have_run else made
+    gone = await _released(record.vm, destination, remove) if destination is not None else ()
     if may_have_run:
         return tuple(
             Problem(
@@ -92,3 +92,22 @@ async def end_copies(
         for path in made
         if path not in gone
     )
+
+
+async def _released(vm: UUID, destination: Driver, remove: Collection[str]) -> Collection[str]:
+    """What of *remove* is gone. A libvirt that is just being started again is given a while, and so
+    is a QEMU that waited for the VM and has not ended yet."""
+    deadline = time.monotonic() + RELEASES_WITHIN_S
+    gone: Collection[str] = ()
+    while True:
+        try:
+            gone = await destination.release_images(vm, remove)
+            why = "" if set(remove) <= set(gone) else "they could not be removed"
+        except VmtuneError as error:
+            why = error.message
+        if not why:
+            return gone
+        if time.monotonic() > deadline:
+            log.info("images not released", vm=str(vm), reason=why)
+            return gone
+        await asyncio.sleep(RETRY_S)

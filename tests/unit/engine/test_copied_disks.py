@@ -10,10 +10,11 @@ import pytest
 
 from tests.support.migrations import make_migration
 from tests.unit.engine.test_end_state import FAILED, LEFT, Host, Said
-from vmtune.engine import end_state
+from vmtune.engine import copied_disks, end_state
 from vmtune.engine.end_state import Evidence
 from vmtune.engine.finalize import finalize
 from vmtune.engine.notes import Hosts
+from vmtune.errors import HostUnreachable
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, VmState
 from vmtune.model.migration.disks import CopiedDisk
@@ -31,8 +32,13 @@ class ImageHost(Host):
     """Keeps what it is told to remove."""
 
     removed: Collection[str] | None = None
+    away_for = 0
+    """So many calls fail first."""
 
     async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
+        self.away_for -= 1
+        if self.away_for >= 0:
+            raise HostUnreachable("its libvirt is being started")
         self.removed = remove
         return remove
 
@@ -57,14 +63,18 @@ class Both:
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(end_state, "RETRY_S", 0.001)
     monkeypatch.setattr(end_state, "AGREES_WITHIN_S", 0.05)
+    monkeypatch.setattr(copied_disks, "RETRY_S", 0.001)
 
 
 async def _nothing(vm: UUID, driver: Driver) -> Sequence[Outcome]:
     return ()
 
 
-async def ended(here: Said, there: Said, evidence: Evidence) -> tuple[MigrationFields, ImageHost]:
+async def ended(
+    here: Said, there: Said, evidence: Evidence, away_for: int = 0
+) -> tuple[MigrationFields, ImageHost]:
     destination = ImageHost(there)
+    destination.away_for = away_for
     hosts = cast(Hosts, Both(ImageHost(here), destination))
     record = make_migration(disks=DISKS)
     return await finalize(record, hosts, evidence, BUILT_IN, _nothing), destination
@@ -79,6 +89,19 @@ async def test_what_was_made_is_removed_where_the_vm_stayed_on_its_source() -> N
     assert fields["state"] is MigrationState.FAILED
     assert destination.removed == ["/images/made"]
     assert "image_kept" not in codes(fields)
+
+
+async def test_a_destination_that_is_away_for_a_moment_is_asked_again() -> None:
+    fields, destination = await ended(FAILED, LEFT, Evidence(), away_for=2)
+    assert destination.removed == ["/images/made"]
+    assert "image_left" not in codes(fields)
+
+
+async def test_what_cannot_be_removed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copied_disks, "RELEASES_WITHIN_S", 0.01)
+    fields, destination = await ended(FAILED, LEFT, Evidence(), away_for=1000)
+    assert destination.removed is None
+    assert codes(fields).count("image_left") == 1
 
 
 SPLIT: Said = (VmState.PAUSED, QemuStatus.POSTCOPY_PAUSED)
