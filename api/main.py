@@ -48,7 +48,15 @@ from vmtune.api.routes import (
     webhooks,
 )
 from vmtune.api.routes import cluster as services
-from vmtune.api.routes.bench import campaigns, comparisons, reference, runs, scenarios, trends
+from vmtune.api.routes.bench import (
+    campaigns,
+    comparisons,
+    reference,
+    runs,
+    scenarios,
+    studies,
+    trends,
+)
 from vmtune.api.routes.common import PREFIX
 from vmtune.api.schemas.common import ProblemDocument
 from vmtune.api.schemas.events import EventView
@@ -86,6 +94,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         scenarios,
         runs,
         campaigns,
+        studies,
         comparisons,
         trends,
         reference,

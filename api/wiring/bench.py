@@ -18,12 +18,15 @@ from vmtune.bench.services.runs.live import LiveRuns
 from vmtune.bench.services.runs.runs import RunService
 from vmtune.bench.services.runs.scenarios import ScenarioService
 from vmtune.bench.services.runs.sites import Look, Sweep, Testbeds
+from vmtune.bench.services.tune.job import StudyJob
+from vmtune.bench.services.tune.studies import StudyService
 from vmtune.config.settings import Settings
 from vmtune.errors import LabError
 from vmtune.jobs.base import JobEngine
 from vmtune.lab.settings import LabSettings
 from vmtune.model.host.facts import HostFacts
 from vmtune.services.events import EventBus
+from vmtune.services.heavy.work import Work
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Store
@@ -46,6 +49,13 @@ class Bench:
     runs: RunService
     campaigns: CampaignService
     schedules: ScheduleService
+    studies: StudyService
+
+    async def resume(self) -> None:
+        """At the service's start: go on with what an earlier one had begun."""
+        await self.runs.resume()
+        await self.campaigns.resume_all()
+        await self.studies.resume_all()
 
 
 def real_tools() -> BenchTools:
@@ -102,6 +112,7 @@ def make_bench(
     hosts: HostService,
     jobs: JobEngine,
     tools: BenchTools,
+    work: Work,
 ) -> Bench:
     """The services, with their job registered: before the job engine is started."""
     testbeds = Testbeds(
@@ -120,4 +131,7 @@ def make_bench(
     job.register()
     campaigns = CampaignService(store, bus, profiles, runs, jobs, job)
     schedules = ScheduleService(store, campaigns)
-    return Bench(ScenarioService(testbeds), runs, campaigns, schedules)
+    tuning = StudyJob(store, bus, profiles, runs, campaigns, jobs, work)
+    tuning.register()
+    studies = StudyService(store, bus, profiles, runs, testbeds, campaigns, jobs, tuning)
+    return Bench(ScenarioService(testbeds), runs, campaigns, schedules, studies)

@@ -24,6 +24,7 @@ from vmtune.bench.services.comparisons.history import HistoryService
 from vmtune.bench.services.runs.runs import RunService
 from vmtune.bench.services.runs.scenarios import ScenarioService
 from vmtune.bench.services.trends import TrendService
+from vmtune.bench.services.tune.studies import StudyService
 from vmtune.config.settings import Settings
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
@@ -114,6 +115,7 @@ class Container:
     scenarios: ScenarioService
     runs: RunService
     campaigns: CampaignService
+    studies: StudyService
     heavy: Work
     history: HistoryService
     trends: TrendService
@@ -252,12 +254,12 @@ async def open_container(
         evacuating.register()
         evacuations = EvacuationService(store, bus, planner, admission, engine, evacuating)
         tools = bench_tools or real_tools()
-        bench = make_bench(settings, store, bus, profiles, hosts, engine, tools)
+        work = await stack.enter_async_context(_working(settings, store, heavy))
+        bench = make_bench(settings, store, bus, profiles, hosts, engine, tools, work)
         await stack.enter_async_context(_reconciling(applications))
         stack.push_async_callback(engine.stop)
         await engine.start()
-        await bench.runs.resume()
-        await bench.campaigns.resume_all()
+        await bench.resume()
         await evacuations.resume_all()
         if settings.observe_migrations:
             records = MigrationRecords(store, bus)
@@ -302,7 +304,8 @@ async def open_container(
             scenarios=bench.scenarios,
             runs=bench.runs,
             campaigns=bench.campaigns,
-            heavy=await stack.enter_async_context(_working(settings, store, heavy)),
+            studies=bench.studies,
+            heavy=work,
             history=trends.history,
             trends=trends,
             schedules=bench.schedules,

@@ -82,6 +82,10 @@ COMMANDS = {
         "Print a profile as options of virsh migrate.",
     ),
     "bench": (_HERE + "bench.group:bench", "Run benchmarks and show their results."),
+    "tune": (
+        _HERE + "tune.group:tune",
+        "Find better settings for a scenario, and prove that they are better.",
+    ),
     "compare": (_HERE + "bench.compare:compare", "Compare runs and give a verdict."),
     "reference": (
         _HERE + "bench.reference:reference",
@@ -110,7 +114,7 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     ),
     "Tuning": ("assign", "explain", "revert", "application", "tunables", "pack"),
     "Migrations": ("forecast", "evacuation", "virsh-args", "install-hook", "uninstall-hook"),
-    "Benchmarks": ("bench", "compare", "reference"),
+    "Benchmarks": ("bench", "tune", "compare", "reference"),
     "Service": ("serve", "health", "service", "events", "webhook", "token", "audit", "db"),
     "First steps": ("demo", "lab", "completion"),
 }  # fmt: skip

@@ -119,6 +119,14 @@ def campaigns(
     return _items(((row["name"], row["state"]) for row in found), incomplete)
 
 
+def studies(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Names of the newest studies, with their states."""
+    found = _rows(ctx, "/studies")
+    return _items(((row["name"], row["state"]) for row in found), incomplete)
+
+
 def schedules(
     ctx: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

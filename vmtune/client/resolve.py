@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-from vmtune.client.connection.http import Client, Document
+from vmtune.client.connection.errors import Refused
+from vmtune.client.connection.http import Client, Document, segment
 from vmtune.client.ids import is_whole
 from vmtune.errors import InvalidInput, NotFound
 
 _BEGINNING = re.compile(r"[0-9a-f][0-9a-f-]{3,35}", re.IGNORECASE)
 _NEWEST = 5000
 _LISTED = 5
+_NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,11 @@ class Kind:
         return self.what.upper()
 
     @property
+    def several(self) -> str:
+        """Several of them."""
+        return f"{self.what[:-1]}ies" if self.what.endswith("y") else f"{self.what}s"
+
+    @property
     def one(self) -> str:
         """With its article."""
         return f"{'an' if self.what[0] in 'aeiou' else 'a'} {self.what}"
@@ -39,6 +46,7 @@ APPLICATION = Kind("/applications", "application", "vmtune application list")
 EVACUATION = Kind("/evacuations", "evacuation", "vmtune evacuation list")
 RUN = Kind("/runs", "run", "vmtune bench runs")
 CAMPAIGN = Kind("/campaigns", "campaign", "vmtune bench campaign list")
+STUDY = Kind("/studies", "study", "vmtune tune list")
 BROWSER = Kind("/browsers", "browser", "vmtune token browsers")
 
 
@@ -54,6 +62,19 @@ def resolve(client: Client, text: str, kind: Kind) -> str:
     :raise NotFound: none of the newest 5000 has such an id.
     """
     return text.lower() if is_whole(text) else str(find(client, text, kind)["id"])
+
+
+def named(client: Client, name: str, kind: Kind) -> Document:
+    """The record with this name, id or unique beginning of an id.
+
+    :raise NotFound: there is none.
+    """
+    try:
+        return client.get(f"{kind.path}/{segment(name)}")
+    except Refused as error:
+        if error.status != _NOT_FOUND or not is_beginning(name):
+            raise
+        return client.get(f"{kind.path}/{resolve(client, name, kind)}")
 
 
 def find(client: Client, text: str, kind: Kind) -> Document:
@@ -75,7 +96,7 @@ def find(client: Client, text: str, kind: Kind) -> Document:
     if len(found) > 1:
         ids = ", ".join(str(row["id"]) for row in found[:_LISTED])
         raise InvalidInput(
-            f"{len(found)} {kind.what}s have ids that start with {text}",
+            f"{len(found)} {kind.several} have ids that start with {text}",
             field=kind.field,
             remedy=f"give more digits: {ids}",
         )

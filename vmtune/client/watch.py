@@ -1,5 +1,5 @@
-"""Watch one migration, run, campaign or evacuation until it ends; survives lost connections and
-restarts of the service."""
+"""Watch one migration, run, campaign, study or evacuation until it ends; survives lost
+connections and restarts of the service."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Watched:
 MIGRATION = Watched("/migrations", "migration")
 RUN = Watched("/runs", "run")
 CAMPAIGN = Watched("/campaigns", "campaign")
+STUDY = Watched("/studies", "study")
 
 
 class Viewer(Protocol):

@@ -68,12 +68,13 @@ async def list_runs(
     campaign: UUID | None = None,
     arm: str | None = None,
     since: Annotated[Moment | None, Query(description="Created then or later.")] = None,
+    study: UUID | None = None,
     limit: Limit = 50,
     after: After = None,
 ) -> RunPage:
     """Runs with their metrics, newest first."""
     wanted = RunFilter(
-        scenario, family, profile, tuple(state), fingerprint, host, campaign, arm, since
+        scenario, family, profile, tuple(state), fingerprint, host, campaign, arm, since, study
     )
     page = await on.runs.list(wanted, after, limit)
     return RunPage(items=[RunView.of(run) for run in page.items], next=page.next)

@@ -79,6 +79,8 @@ EventTopic = Literal[
 
 FileFormat = Literal["json", "csv.gz", "parquet", "guestperf", "guestperf-old"]
 
+Finding = Literal["better", "no better settings found", "nothing feasible"]
+
 FoundKind = Literal["vm", "host", "profile", "migration", "campaign", "run"]
 
 Group = Literal["time", "guest", "CPU", "transfer", "control", "load", "memory", "boot"]
@@ -217,6 +219,10 @@ Status = Literal[
 
 StepEffect = Literal["pending", "done", "refused", "unknown"]
 
+StudyState = Literal[
+    "queued", "searching", "paused", "confirming", "completed", "cancelled", "failed"
+]
+
 TakesEffect = Literal["now", "at the next migration", "at the VM's next start", "never"]
 
 Target = Literal["vm", "selector", "host", "default"]
@@ -226,6 +232,8 @@ Testbed = Literal["direct", "lab"]
 TokenState = Literal["active", "expired", "revoked"]
 
 Triage = Literal["open", "known", "accepted", "to_fix"]
+
+TrialOutcome = Literal["completed", "not converged", "failed", "pruned"]
 
 Trigger = Literal["vmtune", "observed"]
 
@@ -704,6 +712,13 @@ class DirtiedView(TypedDict):
     dirty_bytes: float
 
 
+class DraftView(TypedDict):
+    """The profile revision made of the winner."""
+
+    profile: str
+    revision: int
+
+
 class DriftPage(TypedDict):
     """The VMs that drift, sorted by name."""
 
@@ -906,6 +921,21 @@ class EventView(TypedDict):
     topic: EventTopic
     subject: str
     data: dict[str, Any]
+
+
+class EvidenceView(TypedDict):
+    """A finalist compared with the default or the current profile in fresh runs."""
+
+    trial: int
+    baseline: str
+    metric: str
+    verdict: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    ratio: bool
+    broken_share: float
+    reason: str
 
 
 class ExpectedThroughputView(TypedDict):
@@ -1979,6 +2009,21 @@ class ResultText(TypedDict):
     grey: bool
 
 
+class ResultView(TypedDict):
+    """What a study found."""
+
+    finding: Finding
+    reason: str
+    trial: int | None
+    settings: dict[str, bool | int | str]
+    texts: dict[str, str]
+    gain_percent: float | None
+    within_percent: float | None
+    evidence: list[EvidenceView]
+    draft: DraftView | None
+    environments: list[str]
+
+
 class RevisionPage(TypedDict):
     """Revisions of one profile, newest first."""
 
@@ -2392,6 +2437,79 @@ class StepView(TypedDict):
     then: dict[str, Any]
 
 
+class StudyDetail(TypedDict):
+    """A study with its full definition."""
+
+    id: str
+    name: str
+    title: str
+    kind: ScenarioKind
+    scenario: str
+    state: StudyState
+    ended: bool
+    reason: str
+    host: str
+    objective: str
+    space: list[str]
+    budget_runs: int | None
+    budget_seconds: int | None
+    used: UsedView
+    trials: int
+    pruned: int
+    breaches: dict[str, int]
+    finalists: list[int]
+    campaign: str | None
+    result: ResultView | None
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    study: dict[str, Any]
+
+
+class StudyPage(TypedDict):
+    """Studies, newest first."""
+
+    items: list[StudyView]
+    next: str | None
+
+
+class StudyPlan(TypedDict):
+    """A study with its defaults filled in."""
+
+    study: dict[str, Any]
+    space: list[str]
+    seeds: list[str]
+    confirm_runs: int
+
+
+class StudyView(TypedDict):
+    """A study and its progress."""
+
+    id: str
+    name: str
+    title: str
+    kind: ScenarioKind
+    scenario: str
+    state: StudyState
+    ended: bool
+    reason: str
+    host: str
+    objective: str
+    space: list[str]
+    budget_runs: int | None
+    budget_seconds: int | None
+    used: UsedView
+    trials: int
+    pruned: int
+    breaches: dict[str, int]
+    finalists: list[int]
+    campaign: str | None
+    result: ResultView | None
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+
+
 class SubjectView(TypedDict):
     """One thing that needs attention."""
 
@@ -2511,6 +2629,37 @@ class TriageOrder(TypedDict):
     note: NotRequired[str]
 
 
+class TrialPage(TypedDict):
+    """The trials of a study in the order of their numbers."""
+
+    items: list[TrialView]
+    next: str | None
+
+
+class TrialRunView(TypedDict):
+    """One run of a trial."""
+
+    run: str | None
+    block: int
+    outcome: TrialOutcome
+    metrics: dict[str, float]
+    host_load: float | None
+    reason: str
+
+
+class TrialView(TypedDict):
+    """Settings that a study tried."""
+
+    number: int
+    origin: str
+    settings: dict[str, bool | int | str]
+    texts: dict[str, str]
+    medians: dict[str, float]
+    completed: int
+    finalist: bool
+    runs: list[TrialRunView]
+
+
 class TunablePage(TypedDict):
     """Tunables, by subject."""
 
@@ -2558,6 +2707,13 @@ class TuningView(TypedDict):
     differing: list[str]
     as_of: str
     since: str
+
+
+class UsedView(TypedDict):
+    """What the search has used of its budget, the confirmation aside."""
+
+    runs: int
+    seconds: float
 
 
 class ValueNoteView(TypedDict):

@@ -84,6 +84,11 @@ class Operations:
         found: m.RunView = self._ask(Request("DELETE", f"/runs/{segment(run)}"))
         return found
 
+    def cancel_study(self, study: str) -> m.StudyView:
+        """Cancel a study."""
+        found: m.StudyView = self._ask(Request("DELETE", f"/studies/{segment(study)}"))
+        return found
+
     def change_host(self, name: str, body: m.HostChange) -> m.HostView:
         """Change the addresses of a host's migration network."""
         found: m.HostView = self._ask(Request("PATCH", f"/hosts/{segment(name)}", body=body))
@@ -440,6 +445,11 @@ class Operations:
     def get_session(self) -> m.SessionView:
         """Identity and permissions of the caller."""
         found: m.SessionView = self._ask(Request("GET", "/session"))
+        return found
+
+    def get_study(self, study: str) -> m.StudyDetail:
+        """One study, its progress and its result."""
+        found: m.StudyDetail = self._ask(Request("GET", f"/studies/{segment(study)}"))
         return found
 
     def get_token(self, token: str) -> m.TokenView:
@@ -928,6 +938,7 @@ class Operations:
         campaign: str | None = None,
         arm: str | None = None,
         since: str | None = None,
+        study: str | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> m.RunPage:
@@ -946,6 +957,7 @@ class Operations:
                     "campaign": campaign,
                     "arm": arm,
                     "since": since,
+                    "study": study,
                     "limit": limit,
                     "after": after,
                 },
@@ -1012,10 +1024,39 @@ class Operations:
         found: m.ServiceList = self._ask(Request("GET", "/services"))
         return found
 
+    def list_studies(
+        self,
+        *,
+        name: str | None = None,
+        state: list[m.StudyState] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> m.StudyPage:
+        """Studies, newest first."""
+        found: m.StudyPage = self._ask(
+            Request(
+                "GET",
+                "/studies",
+                query={"name": name, "state": state, "limit": limit, "after": after},
+            )
+        )
+        return found
+
     def list_tokens(self, *, limit: int | None = None, after: str | None = None) -> m.TokenPage:
         """Tokens, sorted by name, expired and revoked ones included."""
         found: m.TokenPage = self._ask(
             Request("GET", "/tokens", query={"limit": limit, "after": after})
+        )
+        return found
+
+    def list_trials(
+        self, study: str, *, limit: int | None = None, after: str | None = None
+    ) -> m.TrialPage:
+        """The settings that a study tried, with the run of each."""
+        found: m.TrialPage = self._ask(
+            Request(
+                "GET", f"/studies/{segment(study)}/trials", query={"limit": limit, "after": after}
+            )
         )
         return found
 
@@ -1107,6 +1148,13 @@ class Operations:
         )
         return found
 
+    def pause_study(self, study: str, *, idempotency_key: str | None = None) -> m.StudyView:
+        """Pause a study: start no more runs."""
+        found: m.StudyView = self._ask(
+            Request("POST", f"/studies/{segment(study)}/pause", key=idempotency_key, keyed=True)
+        )
+        return found
+
     def plan_evacuation(
         self, name: str, body: m.EvacuationCreate | None = None
     ) -> m.EvacuationPlanView:
@@ -1114,6 +1162,11 @@ class Operations:
         found: m.EvacuationPlanView = self._ask(
             Request("POST", f"/hosts/{segment(name)}/evacuations/plan", body=body)
         )
+        return found
+
+    def plan_study(self, body: dict[str, Any]) -> m.StudyPlan:
+        """Show what a study would vary and begin with on this machine, without starting it."""
+        found: m.StudyPlan = self._ask(Request("POST", "/studies/plan", body=body))
         return found
 
     def plan_vm(self, vm: str, body: m.PlanCreate | None = None) -> m.PlanView:
@@ -1215,6 +1268,13 @@ class Operations:
                 key=idempotency_key,
                 keyed=True,
             )
+        )
+        return found
+
+    def resume_study(self, study: str, *, idempotency_key: str | None = None) -> m.StudyView:
+        """Resume a paused study."""
+        found: m.StudyView = self._ask(
+            Request("POST", f"/studies/{segment(study)}/resume", key=idempotency_key, keyed=True)
         )
         return found
 
@@ -1328,6 +1388,15 @@ class Operations:
         """Start a run."""
         found: m.RunView = self._ask(
             Request("POST", "/runs", body=body, key=idempotency_key, keyed=True)
+        )
+        return found
+
+    def start_study(
+        self, body: dict[str, Any], *, idempotency_key: str | None = None
+    ) -> m.StudyDetail:
+        """Start a study: it searches for better settings, and holds the best few against the default and the current profile in a campaign of fresh runs."""
+        found: m.StudyDetail = self._ask(
+            Request("POST", "/studies", body=body, key=idempotency_key, keyed=True)
         )
         return found
 

@@ -89,9 +89,10 @@ async def test_an_applications_lines_name_its_record_and_request(api: Api) -> No
 
 
 def test_each_id_has_a_command_that_shows_its_record() -> None:
-    """vmtune migration show, evacuation show, bench show, bench campaign show."""
+    """vmtune migration show, evacuation show, bench show, bench campaign show,
+    tune show."""
     places = {"migration_id": "migration", "evacuation_id": "evacuation", "run_id": "bench",
-              "campaign_id": "bench", "study_id": "bench"}  # fmt: skip
+              "campaign_id": "bench", "study_id": "tune"}  # fmt: skip
     assert set(RECORD.values()) == places.keys()
     assert set(RECORD) == set(JOBS)
     assert set(places.values()) | {"application"} <= set(COMMANDS)

@@ -40,7 +40,8 @@ SHARED = (
 """What every reader sees: it names no host and no VM."""
 OWN = ("/health", "/live", "/session", "/events")
 """What is about who asks, or tested below."""
-EVERYWHERE = ("/runs", "/campaigns", "/environments", "/comparisons", "/history", "/changes",
+EVERYWHERE = ("/runs", "/campaigns", "/studies", "/environments", "/comparisons", "/history",
+              "/changes",
               "/schedules", "/audit",
               "/hooks", "/services", "/webhooks", "/measured-scenarios", "/browsers",
               "/metrics")  # fmt: skip

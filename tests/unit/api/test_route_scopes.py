@@ -23,6 +23,7 @@ from vmtune.services.access.users import LocalUsers
 READING_POSTS = {
     ("POST", "/api/v1/campaigns/forecast"),
     ("POST", "/api/v1/drift-scans"),
+    ("POST", "/api/v1/studies/plan"),
     ("POST", "/api/v1/hosts/{name}/evacuations/plan"),
     ("POST", "/api/v1/profiles/check"),
     ("POST", "/api/v1/vms/{vm}/plan"),

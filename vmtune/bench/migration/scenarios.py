@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vmtune import units
@@ -19,7 +19,7 @@ from vmtune.model.plan.situation import Destination, Permissions, Situation
 from vmtune.model.preflight.rings import MEASURED_ALL_THE_SAME
 from vmtune.model.preflight.rules import check_tunable, check_vm
 from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.model.tunables.tunable import Route
+from vmtune.model.tunables.tunable import Route, Value
 from vmtune.units import Unit
 
 QUICK_MEMORY_BYTES = 96 * MIB
@@ -74,6 +74,23 @@ def why_not(scenario: Scenario, bench_hosts: BenchHosts) -> str | None:
         if finding.severity is Severity.BLOCKER and finding.code not in MEASURED_ALL_THE_SAME
     )
     return next(blockers, None)  # what follows is mostly the same once more
+
+
+def offered(bench_hosts: BenchHosts, values: Mapping[str, Sequence[Value]]) -> frozenset[str]:
+    """The tunables that these hosts and this QEMU can do, each by itself.
+
+    :param values: to be tried of each tunable; one that works is enough.
+    """
+    situation = _situation(Scenario("offered/all"), bench_hosts)
+
+    def works(name: str, value: Value) -> bool:
+        one = replace(situation, values={name: value})
+        return not any(
+            finding.severity is Severity.BLOCKER and finding.code not in MEASURED_ALL_THE_SAME
+            for finding in check_tunable(BUILT_IN[name], value, one)
+        )
+
+    return frozenset(n for n, tried in values.items() if any(works(n, value) for value in tried))
 
 
 def _situation(scenario: Scenario, bench_hosts: BenchHosts) -> Situation:

@@ -2077,6 +2077,138 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/studies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Studies
+         * @description Studies, newest first.
+         */
+        get: operations["list_studies"];
+        put?: never;
+        /**
+         * Start Study
+         * @description Start a study: it searches for better settings, and holds the best few against the default
+         *     and the current profile in a campaign of fresh runs. A winner becomes a profile that is
+         *     assigned to nothing. One study has the machine at a time, and it continues after a restart of
+         *     the service. It writes a profile, and so needs the scope `profile` too.
+         */
+        post: operations["start_study"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Plan Study
+         * @description Show what a study would vary and begin with on this machine, without starting it.
+         */
+        post: operations["plan_study"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{study}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Study
+         * @description One study, its progress and its result.
+         */
+        get: operations["get_study"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel Study
+         * @description Cancel a study. The current run is cancelled; what was measured is kept.
+         */
+        delete: operations["cancel_study"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{study}/trials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Trials
+         * @description The settings that a study tried, with the run of each.
+         */
+        get: operations["list_trials"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{study}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Study
+         * @description Pause a study: start no more runs. The current run continues to its end, and other studies
+         *     may run meanwhile.
+         */
+        post: operations["pause_study"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{study}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Study
+         * @description Resume a paused study.
+         */
+        post: operations["resume_study"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/comparisons": {
         parameters: {
             query?: never;
@@ -3718,6 +3850,22 @@ export interface components {
             dirty_bytes: number;
         };
         /**
+         * DraftView
+         * @description The profile revision made of the winner. It is assigned to nothing.
+         */
+        DraftView: {
+            /**
+             * Profile
+             * @description Name of the profile; null without one.
+             */
+            profile: string;
+            /**
+             * Revision
+             * @description Number of the profile's revision.
+             */
+            revision: number;
+        };
+        /**
          * DriftPage
          * @description The VMs that drift, sorted by name.
          */
@@ -4336,6 +4484,56 @@ export interface components {
             };
         };
         /**
+         * EvidenceView
+         * @description A finalist compared with the default or the current profile in fresh runs.
+         */
+        EvidenceView: {
+            /** Trial */
+            trial: number;
+            /** Baseline */
+            baseline: string;
+            /**
+             * Metric
+             * @description Name of the metric.
+             */
+            metric: string;
+            /**
+             * Verdict
+             * @description About the finalist; empty if there is none.
+             */
+            verdict: string;
+            /**
+             * Estimate
+             * @description The finalist's values by the baseline's.
+             */
+            estimate: number | null;
+            /**
+             * Low
+             * @description The interval's lower end; null where it has none.
+             */
+            low: number | null;
+            /**
+             * High
+             * @description The interval's upper end; null where it has none.
+             */
+            high: number | null;
+            /**
+             * Ratio
+             * @description False: the estimate is a difference.
+             */
+            ratio: boolean;
+            /**
+             * Broken Share
+             * @description Share of the finalist's runs that break a constraint of the objective.
+             */
+            broken_share: number;
+            /**
+             * Reason
+             * @description Why, in a sentence.
+             */
+            reason: string;
+        };
+        /**
          * ExpectedThroughputView
          * @description What the path is expected to carry.
          */
@@ -4427,6 +4625,12 @@ export interface components {
          * @enum {string}
          */
         FileFormat: "json" | "csv.gz" | "parquet" | "guestperf" | "guestperf-old";
+        /**
+         * Finding
+         * @description How a study ended.
+         * @enum {string}
+         */
+        Finding: "better" | "no better settings found" | "nothing feasible";
         /**
          * FindingView
          * @description One finding of the preflight.
@@ -7531,6 +7735,52 @@ export interface components {
             grey: boolean;
         };
         /**
+         * ResultView
+         * @description What a study found. Only the confirming campaign's verdicts count.
+         */
+        ResultView: {
+            finding: components["schemas"]["Finding"];
+            /**
+             * Reason
+             * @description Why, in a sentence.
+             */
+            reason: string;
+            /**
+             * Trial
+             * @description The winner's number.
+             */
+            trial: number | null;
+            /** Settings */
+            settings: {
+                [key: string]: boolean | number | string;
+            };
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
+            texts: {
+                [key: string]: string;
+            };
+            /**
+             * Gain Percent
+             * @description By how much the first goal is better than the best baseline, as the campaign estimates it.
+             */
+            gain_percent: number | null;
+            /**
+             * Within Percent
+             * @description Without a winner: larger gains would most likely have been found.
+             */
+            within_percent: number | null;
+            /** Evidence */
+            evidence: components["schemas"]["EvidenceView"][];
+            draft: components["schemas"]["DraftView"] | null;
+            /**
+             * Environments
+             * @description Fingerprints of where it was confirmed.
+             */
+            environments: string[];
+        };
+        /**
          * RevisionPage
          * @description Revisions of one profile, newest first.
          */
@@ -8819,6 +9069,274 @@ export interface components {
             };
         };
         /**
+         * StudyDetail
+         * @description A study with its full definition.
+         */
+        StudyDetail: {
+            /**
+             * Id
+             * Format: uuid
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /**
+             * Title
+             * @description As people read it.
+             */
+            title: string;
+            kind: components["schemas"]["ScenarioKind"];
+            /**
+             * Scenario
+             * @description Name of the scenario.
+             */
+            scenario: string;
+            state: components["schemas"]["StudyState"];
+            /**
+             * Ended
+             * @description Whether it has ended.
+             */
+            ended: boolean;
+            /**
+             * Reason
+             * @description Why it is paused or failed; empty if a user paused it.
+             */
+            reason: string;
+            /**
+             * Host
+             * @description Name of the host.
+             */
+            host: string;
+            /** Objective */
+            objective: string;
+            /**
+             * Space
+             * @description The tunables that it varies.
+             */
+            space: string[];
+            /**
+             * Budget Runs
+             * @description Including the confirmation.
+             */
+            budget_runs: number | null;
+            /**
+             * Budget Seconds
+             * @description Including the confirmation.
+             */
+            budget_seconds: number | null;
+            used: components["schemas"]["UsedView"];
+            /**
+             * Trials
+             * @description Number of settings that were tried.
+             */
+            trials: number;
+            /**
+             * Pruned
+             * @description Number of them that cannot run.
+             */
+            pruned: number;
+            /**
+             * Breaches
+             * @description How often runs broke each limit.
+             */
+            breaches: {
+                [key: string]: number;
+            };
+            /**
+             * Finalists
+             * @description Numbers of the trials that are confirmed.
+             */
+            finalists: number[];
+            /**
+             * Campaign
+             * @description The campaign that confirms; null before.
+             */
+            campaign: string | null;
+            /** @description Null before its end. */
+            result: components["schemas"]["ResultView"] | null;
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was created.
+             */
+            created_at: string;
+            /**
+             * Started At
+             * @description When it started; null while it has not.
+             */
+            started_at: string | null;
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
+            ended_at: string | null;
+            /**
+             * Study
+             * @description The definition, with defaults filled in.
+             */
+            study: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * StudyPage
+         * @description Studies, newest first.
+         */
+        StudyPage: {
+            /**
+             * Items
+             * @description The items of this page.
+             */
+            items: components["schemas"]["StudyView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the next page; null on the last page.
+             */
+            next: string | null;
+        };
+        /**
+         * StudyPlan
+         * @description A study with its defaults filled in.
+         */
+        StudyPlan: {
+            /** Study */
+            study: {
+                [key: string]: unknown;
+            };
+            /**
+             * Space
+             * @description The tunables that it varies.
+             */
+            space: string[];
+            /**
+             * Seeds
+             * @description What it begins with, besides the default.
+             */
+            seeds: string[];
+            /**
+             * Confirm Runs
+             * @description Most runs of the confirmation.
+             */
+            confirm_runs: number;
+        };
+        /**
+         * StudyState
+         * @description Where a study stands.
+         * @enum {string}
+         */
+        StudyState: "queued" | "searching" | "paused" | "confirming" | "completed" | "cancelled" | "failed";
+        /**
+         * StudyView
+         * @description A study and its progress.
+         */
+        StudyView: {
+            /**
+             * Id
+             * Format: uuid
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /**
+             * Title
+             * @description As people read it.
+             */
+            title: string;
+            kind: components["schemas"]["ScenarioKind"];
+            /**
+             * Scenario
+             * @description Name of the scenario.
+             */
+            scenario: string;
+            state: components["schemas"]["StudyState"];
+            /**
+             * Ended
+             * @description Whether it has ended.
+             */
+            ended: boolean;
+            /**
+             * Reason
+             * @description Why it is paused or failed; empty if a user paused it.
+             */
+            reason: string;
+            /**
+             * Host
+             * @description Name of the host.
+             */
+            host: string;
+            /** Objective */
+            objective: string;
+            /**
+             * Space
+             * @description The tunables that it varies.
+             */
+            space: string[];
+            /**
+             * Budget Runs
+             * @description Including the confirmation.
+             */
+            budget_runs: number | null;
+            /**
+             * Budget Seconds
+             * @description Including the confirmation.
+             */
+            budget_seconds: number | null;
+            used: components["schemas"]["UsedView"];
+            /**
+             * Trials
+             * @description Number of settings that were tried.
+             */
+            trials: number;
+            /**
+             * Pruned
+             * @description Number of them that cannot run.
+             */
+            pruned: number;
+            /**
+             * Breaches
+             * @description How often runs broke each limit.
+             */
+            breaches: {
+                [key: string]: number;
+            };
+            /**
+             * Finalists
+             * @description Numbers of the trials that are confirmed.
+             */
+            finalists: number[];
+            /**
+             * Campaign
+             * @description The campaign that confirms; null before.
+             */
+            campaign: string | null;
+            /** @description Null before its end. */
+            result: components["schemas"]["ResultView"] | null;
+            /**
+             * Created At
+             * Format: date-time
+             * @description When it was created.
+             */
+            created_at: string;
+            /**
+             * Started At
+             * @description When it started; null while it has not.
+             */
+            started_at: string | null;
+            /**
+             * Ended At
+             * @description When it ended; null while it has not.
+             */
+            ended_at: string | null;
+        };
+        /**
          * SubjectView
          * @description One thing that needs attention.
          */
@@ -9153,6 +9671,105 @@ export interface components {
             note: string;
         };
         /**
+         * TrialOutcome
+         * @description What a trial's run gave.
+         * @enum {string}
+         */
+        TrialOutcome: "completed" | "not converged" | "failed" | "pruned";
+        /**
+         * TrialPage
+         * @description The trials of a study in the order of their numbers.
+         */
+        TrialPage: {
+            /**
+             * Items
+             * @description The items of this page.
+             */
+            items: components["schemas"]["TrialView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the next page; null on the last page.
+             */
+            next: string | null;
+        };
+        /**
+         * TrialRunView
+         * @description One run of a trial.
+         */
+        TrialRunView: {
+            /**
+             * Run
+             * @description Null for a trial that cannot run.
+             */
+            run: string | null;
+            /** Block */
+            block: number;
+            outcome: components["schemas"]["TrialOutcome"];
+            /**
+             * Metrics
+             * @description Those that the objective names.
+             */
+            metrics: {
+                [key: string]: number;
+            };
+            /**
+             * Host Load
+             * @description Share of time, in percent, in which something waited for a CPU before it.
+             */
+            host_load: number | null;
+            /**
+             * Reason
+             * @description Why, in a sentence.
+             */
+            reason: string;
+        };
+        /**
+         * TrialView
+         * @description Settings that a study tried. What its runs show is the search's own, and no verdict.
+         */
+        TrialView: {
+            /**
+             * Number
+             * @description Its number.
+             */
+            number: number;
+            /**
+             * Origin
+             * @description `default`, `current`, `rival NAME` or `sampled`.
+             */
+            origin: string;
+            /** Settings */
+            settings: {
+                [key: string]: boolean | number | string;
+            };
+            /**
+             * Texts
+             * @description The values as people read them, by name.
+             */
+            texts: {
+                [key: string]: string;
+            };
+            /**
+             * Medians
+             * @description Of the objective's metrics, over its runs.
+             */
+            medians: {
+                [key: string]: number;
+            };
+            /**
+             * Completed
+             * @description Number of runs that completed.
+             */
+            completed: number;
+            /** Finalist */
+            finalist: boolean;
+            /**
+             * Runs
+             * @description The runs.
+             */
+            runs: components["schemas"]["TrialRunView"][];
+        };
+        /**
          * Trigger
          * @description What started a migration.
          * @enum {string}
@@ -9320,6 +9937,19 @@ export interface components {
          * @enum {string}
          */
         Unit: "" | "count" | "entries" | "percent" | "bytes" | "bytes_per_s" | "mib_per_s" | "ms_per_gib" | "us_per_io" | "ns" | "us" | "ms" | "s";
+        /**
+         * UsedView
+         * @description What the search has used of its budget, the confirmation aside.
+         */
+        UsedView: {
+            /**
+             * Runs
+             * @description The runs.
+             */
+            runs: number;
+            /** Seconds */
+            seconds: number;
+        };
         /**
          * ValueNoteView
          * @description Something to know of an accepted value.
@@ -22306,6 +22936,8 @@ export interface operations {
                 arm?: string | null;
                 /** @description Created then or later. */
                 since?: string | null;
+                /** @description Id or name of the study. */
+                study?: string | null;
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -24991,6 +25623,1010 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CampaignView"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_studies: {
+        parameters: {
+            query?: {
+                /** @description Its name. */
+                name?: string | null;
+                /** @description Any of these states. */
+                state?: components["schemas"]["StudyState"][];
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description `next` of the previous page. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyPage"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    start_study: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    /** @description URL of the created object. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyDetail"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    plan_study: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyPlan"];
+                };
+            };
+            /** @description The body is not JSON. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A host or its QEMU did not answer, or the connection was lost: the outcome is then unknown, and must be checked again. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_study: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id, or name (the newest study of that name). */
+                study: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyDetail"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    cancel_study: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id, or name (the newest study of that name). */
+                study: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyView"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_trials: {
+        parameters: {
+            query?: {
+                /** @description Most items on the page. */
+                limit?: number;
+                /** @description `next` of the previous page. */
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Id, or name (the newest study of that name). */
+                study: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialPage"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    pause_study: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description Id, or name (the newest study of that name). */
+                study: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyView"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    resume_study: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Chosen by the caller, a random UUID for example. A request that is repeated with the same key is executed once, and answered as the first time. Another request with the same key is refused. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description Id, or name (the newest study of that name). */
+                study: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyView"];
                 };
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */

@@ -7,6 +7,7 @@ import functools
 import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 import structlog
 
@@ -152,15 +153,18 @@ class CampaignService:
             revision = await self._profiles.revision(arm.profile, arm.revision)
         return replace(arm, revision=revision.number), revision
 
-    async def start(self, document: object) -> CampaignStatus:
+    async def start(self, document: object, id: UUID | None = None) -> CampaignStatus:
         """Request a campaign. It runs as a job.
 
+        :param id: where the caller has to know it beforehand; else a new one.
         :raise InvalidInput: with a problem for each part that cannot be accepted.
         :raise NotFound: a profile, revision or reference that there is not.
         :raise Blocked: an arm that cannot be run here.
         """
         campaign, seen = await self.forecast_of(document)
-        record = await asyncio.to_thread(self._store.campaigns.begin, campaign, seen, self._host)
+        record = await asyncio.to_thread(
+            self._store.campaigns.begin, campaign, seen, self._host, id
+        )
         await self._publish(record)
         await self._jobs.submit(CAMPAIGN_KIND, str(record.id))
         return await self._status(record)

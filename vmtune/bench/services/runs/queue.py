@@ -1,4 +1,5 @@
-"""The queue of runs: one at a time on a machine, since two at once would measure each other."""
+"""The queue of runs: one at a time on a machine, since two at once would measure each other.
+Studies have one likewise."""
 
 from __future__ import annotations
 
@@ -6,9 +7,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from typing import Protocol
 from uuid import UUID
 
-from vmtune.bench.model.runs.run import Run
+
+class Waiting(Protocol):
+    """What waits for its turn."""
+
+    @property
+    def id(self) -> UUID: ...
+
+    @property
+    def created_at(self) -> datetime: ...
 
 
 class RunQueue:
@@ -19,7 +29,7 @@ class RunQueue:
         self._waiting: dict[tuple[datetime, UUID], asyncio.Future[None]] = {}
 
     @asynccontextmanager
-    async def turn(self, run: Run) -> AsyncIterator[None]:
+    async def turn(self, run: Waiting) -> AsyncIterator[None]:
         """Wait until it is *run*'s turn, and have the machine for as long as the block runs."""
         key = (run.created_at, run.id)
         granted = asyncio.get_running_loop().create_future()

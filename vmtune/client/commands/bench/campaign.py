@@ -15,11 +15,11 @@ import click
 
 from vmtune.client.commands.bench.compare import lines as compared
 from vmtune.client.complete import campaigns
-from vmtune.client.connection.errors import ClientError, Refused
+from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
 from vmtune.client.resolve import CAMPAIGN as CAMPAIGNS
-from vmtune.client.resolve import is_beginning, resolve
+from vmtune.client.resolve import named
 from vmtune.client.session import (
     CLEAN,
     ERROR,
@@ -48,7 +48,6 @@ COMMANDS = {
 }
 """Each subcommand: its module and its line of help."""
 _LARGEST_FILE_BYTES = 1 << 20
-_NOT_FOUND = 404
 _MINUTE_S, _HOUR_S = 60, 3600
 
 
@@ -377,10 +376,4 @@ def _get(session: Session, name: str) -> Document:
 
     :raise NotFound: there is none.
     """
-    try:
-        return session.client.get(f"/campaigns/{segment(name)}")
-    except Refused as error:
-        if error.status != _NOT_FOUND or not is_beginning(name):
-            raise
-        id = resolve(session.client, name, CAMPAIGNS)
-        return session.client.get(f"/campaigns/{id}")
+    return named(session.client, name, CAMPAIGNS)

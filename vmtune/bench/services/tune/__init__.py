@@ -1,0 +1,1 @@
+"""Studies as the service runs them: the search, its confirmation, and the draft of a profile."""

@@ -1,0 +1,1 @@
+"""``vmtune tune``: find better settings, and prove that they are better."""

@@ -1,0 +1,42 @@
+"""``vmtune tune``: from a file or by options, and what is done with studies."""
+
+from __future__ import annotations
+
+import click
+
+from vmtune.client.lazy import LazyGroup
+from vmtune.client.session import common
+
+_HERE = "vmtune.client.commands.tune."
+COMMANDS = {
+    "run": (_HERE + "run:run", "Start a study and watch it; the word run is optional."),
+    "list": (_HERE + "studies:list_studies", "List studies, newest first."),
+    "show": (_HERE + "studies:show", "Show a study, its trials and its result."),
+    "watch": (_HERE + "run:watch", "Watch a study until it ends."),
+    "pause": (_HERE + "studies:pause", "Pause a study: start no more runs."),
+    "resume": (_HERE + "studies:resume", "Resume a paused study."),
+    "cancel": (_HERE + "studies:cancel", "Cancel a study; what was measured is kept."),
+}
+"""Each subcommand: its module and its line of help."""
+_HELP = ("-h", "--help")
+
+
+class _Group(LazyGroup):
+    """Takes a file, or the options of ``run``, in the place of a subcommand."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As a group, where what is no subcommand is taken as if ``run`` were before it."""
+        if args and args[0] not in self.commands_by_name and args[0] not in _HELP:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Group, commands=COMMANDS, subcommand_metavar="STUDY.toml | COMMAND [ARGS]...")
+@common
+def tune() -> None:
+    """Find better settings for a scenario, and prove that they are better.
+
+    STUDY.toml names a scenario, the tunables to vary, the objective and a budget; the options of
+    `vmtune tune run` do, too. The best few are held against the default in a campaign of fresh
+    runs: only its verdict counts. A winner becomes a profile that is assigned to nothing.
+    """

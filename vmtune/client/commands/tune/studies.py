@@ -1,0 +1,141 @@
+"""``vmtune tune list``, ``show``, ``pause``, ``resume`` and ``cancel``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import click
+
+from vmtune.client.commands.tune.views import lines
+from vmtune.client.complete import studies
+from vmtune.client.connection.http import Document, segment
+from vmtune.client.resolve import STUDY, named
+from vmtune.client.session import Session, common, listing, pass_session, watchable
+from vmtune.client.views import render
+from vmtune.client.views.output import Column, table
+
+_SHOWN = 10
+
+
+@click.command("list")
+@click.option("--name", help="Only studies of one name.")
+@click.option("--state", "states", multiple=True, help="Only in this state, such as searching.")
+@click.option(
+    "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
+    help="Show only the newest; 0 for all.",
+)  # fmt: skip
+@listing
+@pass_session
+def list_studies(session: Session, name: str | None, states: tuple[str, ...], newest: int) -> None:
+    """List studies, newest first."""
+    found = session.client.items("/studies", {"name": name, "state": list(states)})
+    rows = list(islice(found, newest or None))
+    columns = (
+        Column("STUDY", id=True, field="id"),
+        Column("NAME"),
+        Column("STATE"),
+        Column("RUNS", right=True, field="used"),
+        Column("FOUND", wraps=True, spare=1, field="result"),
+        Column("CREATED", field="created_at", spare=2),
+    )
+
+    def cells(row: Document) -> tuple[str, ...]:
+        result = row["result"]
+        gain = result["gain_percent"] if result else None
+        found = "" if result is None else result["finding"]
+        return (
+            row["id"],
+            row["name"],
+            row["state"],
+            str(row["used"]["runs"]),
+            found if gain is None else f"{found} by {gain:g} %",
+            render.moment(row["created_at"]),
+        )
+
+    session.show_list({"items": rows, "next": None}, columns, cells, "no studies")
+
+
+@click.command()
+@click.argument("study", metavar="STUDY", shell_complete=studies)
+@watchable
+@pass_session
+def show(session: Session, study: str) -> None:
+    """Show a study, its trials and its result.
+
+    What trials show is the search's own figures; only the confirmation gives a verdict.
+    """
+    record = named(session.client, study, STUDY)
+    trials = list(session.client.items(f"/studies/{segment(record['id'])}/trials"))
+    session.show({**record, "items": trials}, lambda: _whole(record, trials))
+
+
+def _whole(record: Document, trials: list[Document]) -> Iterator[str]:
+    yield from lines(record)
+    if not trials:
+        return
+    metrics = list(dict.fromkeys(name for one in trials for name in one["medians"]))
+    most = max(len(one["runs"]) for one in trials)
+    newest = sorted(trials, key=lambda one: (-len(one["runs"]), one["number"]))[:_SHOWN]
+    yield ""
+    columns = (
+        Column("TRIAL", right=True),
+        Column("ORIGIN"),
+        Column("RUNS", right=True),
+        *(Column(name.upper(), right=True) for name in metrics),
+        Column("SETTINGS", wraps=True),
+    )
+    rows = [
+        (
+            f"{one['number']}{'*' if one['finalist'] else ''}",
+            one["origin"],
+            str(len(one["runs"])),
+            *(f"{one['medians'][name]:,.0f}" if name in one["medians"] else "" for name in metrics),
+            ", ".join(f"{name} {value}" for name, value in one["texts"].items()),
+        )
+        for one in newest
+    ]
+    yield from table(columns, rows, "")
+    if len(trials) > len(newest):
+        yield f"{len(trials) - len(newest)} more trials, of at most {most} runs: see --json"
+
+
+@click.command()
+@click.argument("study", metavar="STUDY", shell_complete=studies)
+@common
+@pass_session
+def pause(session: Session, study: str) -> None:
+    """Pause a study: start no more runs.
+
+    The current run continues to its end. Other studies may run meanwhile.
+    """
+    _post(session, study, "pause")
+
+
+@click.command()
+@click.argument("study", metavar="STUDY", shell_complete=studies)
+@common
+@pass_session
+def resume(session: Session, study: str) -> None:
+    """Resume a paused study."""
+    _post(session, study, "resume")
+
+
+@click.command()
+@click.argument("study", metavar="STUDY", shell_complete=studies)
+@common
+@pass_session
+def cancel(session: Session, study: str) -> None:
+    """Cancel a study; what was measured is kept.
+
+    The current run is cancelled.
+    """
+    id = named(session.client, study, STUDY)["id"]
+    record = session.client.delete(f"/studies/{segment(id)}")
+    session.report(record, f"requested cancellation of study {record['name']}")
+
+
+def _post(session: Session, name: str, what: str) -> None:
+    id = named(session.client, name, STUDY)["id"]
+    record = session.client.post(f"/studies/{segment(id)}/{what}")
+    session.report(record, f"study {record['name']} is {record['state']}")

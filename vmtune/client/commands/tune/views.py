@@ -1,0 +1,120 @@
+"""Studies as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vmtune.client.connection.http import Document
+from vmtune.client.views import render
+from vmtune.client.views.output import fields
+from vmtune.client.views.progress import Progression
+
+
+class StudyProgression(Progression):
+    """Progress of a study."""
+
+    def read(self, record: Document) -> bool:
+        before = self.stage
+        self.stage = f"{record['name']}  {record['state']}"
+        if record["state"] == "paused" and record["reason"]:
+            self.stage += f": {record['reason']}"
+        if record["state"] == "completed":
+            self.share = 1.0
+        return self.stage != before
+
+    def advance(self, data: Document) -> None:
+        self.share = max(self.share, float(data["share"]))
+        if "waits" in data:
+            self.figures = str(data["waits"])
+        elif data["phase"] == "confirming":
+            self.figures = f"confirming: run {data['done'] + 1} of {data['total']}"
+        else:
+            self.figures = (
+                f"run {data['runs'] + 1}, block {data['block']}, trial {data['trial']} "
+                f"({data['origin']})"
+            )
+
+
+def planned(document: Document) -> Iterator[str]:
+    """What a study would do."""
+    study = document["study"]
+    yield from fields(
+        [
+            ("name", study["name"]),
+            ("objective", study["objective"]),
+            ("varies", ", ".join(document["space"])),
+            ("begins with", ", ".join(["default", *document["seeds"]])),
+            ("budget", _budget(study["budget"]["runs"], study["budget"]["seconds"])),
+            ("confirmation", f"at most {document['confirm_runs']} runs of it"),
+            ("seed", str(study["seed"])),
+        ]
+    )
+
+
+def _budget(runs: int | None, seconds: int | None) -> str:
+    parts = [
+        f"{runs} runs" if runs is not None else "",
+        f"{seconds / 60:g} min" if seconds is not None else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def lines(record: Document) -> Iterator[str]:
+    """A study, and what it found."""
+    used = record["used"]
+    breaches = ", ".join(f"{count} of {limit}" for limit, count in record["breaches"].items())
+    pruned = f", {record['pruned']} cannot run" if record["pruned"] else ""
+    yield from fields(
+        [
+            ("study", record["id"]),
+            ("name", record["name"]),
+            ("title", record["title"]),
+            ("scenario", record["scenario"]),
+            ("objective", record["objective"]),
+            ("varies", ", ".join(record["space"])),
+            ("state", record["state"]),
+            ("reason", record["reason"]),
+            ("budget", _budget(record["budget_runs"], record["budget_seconds"])),
+            ("used", f"{used['runs']} runs, {used['seconds'] / 60:.1f} min in the search"),
+            ("trials", f"{record['trials']}{pruned}"),
+            ("breaches", breaches),
+            ("campaign", record["campaign"] or ""),
+            ("created", render.moment(record["created_at"])),
+            ("ended", render.moment(record["ended_at"])),
+        ]
+    )
+    if record["result"] is not None:
+        yield ""
+        yield from _result(record["result"])
+
+
+def _result(result: Document) -> Iterator[str]:
+    yield from fields(
+        [
+            ("result", f"{result['finding']}: {result['reason']}"),
+            ("settings", ", ".join(f"{n} {v}" for n, v in result["texts"].items())),
+            (
+                "gain",
+                f"{result['gain_percent']:g} %" if result["gain_percent"] is not None else "",
+            ),
+            *((f"trial {one['trial']}", _evidence(one)) for one in result["evidence"]),
+            ("profile", _draft(result["draft"])),
+        ]
+    )
+
+
+def _evidence(one: Document) -> str:
+    text = f"{one['metric']} against {one['baseline']}: {one['verdict']}"
+    if one["estimate"] is not None:
+        text += f", {one['estimate']:.3f}" + (" times" if one["ratio"] else "")
+        if one["low"] is not None and one["high"] is not None:
+            text += f" (from {one['low']:.3f} to {one['high']:.3f})"
+    if one["broken_share"]:
+        text += f"; {one['broken_share']:.0%} of its runs break a constraint"
+    return text
+
+
+def _draft(draft: Document | None) -> str:
+    if draft is None:
+        return ""
+    return f"{draft['profile']} revision {draft['revision']}, assigned to nothing"
