@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.tune.records import StudyState
+from vmtune.bench.model.tune.kept import StudyState
 from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
 from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.plan.outcome import ApplicationState

@@ -23,7 +23,7 @@ from vmtune.api.schemas.bench.studies import (
 )
 from vmtune.api.wiring.deps import Container
 from vmtune.api.wiring.loads import check_may_load
-from vmtune.bench.model.tune.records import StudyState
+from vmtune.bench.model.tune.kept import StudyState
 from vmtune.model.idempotency import Begun
 from vmtune.services.computed_pages import part_in_order
 

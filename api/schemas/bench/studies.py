@@ -13,7 +13,8 @@ from pydantic import Field
 from vmtune.api.schemas.common import Model, Page, Texts, Values, texts_of
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.tune import file as study_file
-from vmtune.bench.model.tune.records import StudyState, TrialOutcome, TrialRecord, TrialRun
+from vmtune.bench.model.tune.kept import StudyState
+from vmtune.bench.model.tune.records import TrialOutcome, TrialRecord, TrialRun
 from vmtune.bench.model.tune.result import Finding
 from vmtune.bench.model.tune.spec import StudySpec
 from vmtune.bench.services.tune.reading import Study

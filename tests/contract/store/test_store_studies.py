@@ -7,8 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.tune.kept import NEXT
-from vmtune.bench.model.tune.records import StudyState
+from vmtune.bench.model.tune.kept import NEXT, StudyState
 from vmtune.errors import Conflict, NotFound
 from vmtune.model.host.inventory import EventTopic
 from vmtune.storage import Store

@@ -23,7 +23,7 @@ from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState, Slot
 from vmtune.bench.model.trend.change import ChangeKind, FoundChange, Triage
 from vmtune.bench.model.trend.scheduled import Schedule
-from vmtune.bench.model.tune.records import StudyState
+from vmtune.bench.model.tune.kept import StudyState
 from vmtune.errors import Problem
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import SERVICE, Identity, Kind, Reach, Rights, Scope

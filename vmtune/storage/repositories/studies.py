@@ -11,8 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from vmtune.bench.model.runs.run import Run
-from vmtune.bench.model.tune.kept import NEXT, KeptStudy
-from vmtune.bench.model.tune.records import StudyState
+from vmtune.bench.model.tune.kept import NEXT, KeptStudy, StudyState
 from vmtune.errors import Conflict, NotFound
 from vmtune.storage.columns import storable
 from vmtune.storage.database import Database

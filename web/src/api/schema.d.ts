@@ -9225,7 +9225,7 @@ export interface components {
         };
         /**
          * StudyState
-         * @description Where a study stands.
+         * @description How a study ended, or where it stands.
          * @enum {string}
          */
         StudyState: "queued" | "searching" | "paused" | "confirming" | "completed" | "cancelled" | "failed";

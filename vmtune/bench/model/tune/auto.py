@@ -86,13 +86,16 @@ def usual_dimension(row: Tunable) -> Dimension | None:
     if row.kind is Kind.TEXT or row.minimum is None or row.maximum is None:
         return None
     least, most, usual = row.minimum, row.maximum, row.default
-    if most - least > WIDE:
-        if not isinstance(usual, int) or usual <= 0:
-            return None
+    about = isinstance(usual, int) and usual > 0
+    if most - least > WIDE and not about and not row.power_of_two:
+        return None
+    if most - least > WIDE and about:
+        assert isinstance(usual, int)
         least, most = max(least, usual // ABOUT, 1), min(most, usual * ABOUT)
     if row.power_of_two:
         powers = [1 << n for n in range(most.bit_length()) if least <= 1 << n <= most]
-        return Dimension(tuple(powers)) if len(powers) > 1 else None
+        values = ([0] if least == 0 else []) + powers
+        return Dimension(tuple(values)) if 1 < len(values) <= WIDE else None
     if least >= most:
         return None
     return Dimension(low=least, high=most, log=least > 0 and most >= least * ABOUT)

@@ -8,12 +8,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from vmtune.bench.model.tune.records import StudyState
-
 Json = Any  # any JSON
+
+
+class StudyState(StrEnum):
+    """How a study ended, or where it stands."""
+
+    QUEUED = "queued"
+    """Another study has the machine."""
+    SEARCHING = "searching"
+    PAUSED = "paused"
+    """No run starts until it is resumed; the run that was active ran to its end."""
+    CONFIRMING = "confirming"
+    """The finalists are compared with the defaults in a campaign of their own."""
+    COMPLETED = "completed"
+    """Also where nothing better was found."""
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    """It stopped because of a fault that resuming does not fix."""
+
+    @property
+    def ended(self) -> bool:
+        """No run of it will be made any more."""
+        return self in (StudyState.COMPLETED, StudyState.CANCELLED, StudyState.FAILED)
 
 
 _S = StudyState

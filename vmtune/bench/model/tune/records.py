@@ -1,18 +1,14 @@
-"""What is kept of a study: its trials, and where it stands. The search is computed anew from them
-at every step, so that a service that was killed goes on where it was."""
+"""The trials of a study. The search is computed anew from them at every step, so that a service
+that was killed goes on where it was. :mod:`vmtune.bench.model.tune.kept` has the study itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
-from uuid import UUID
 
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.tune.limits import Breach
-from vmtune.bench.model.tune.result import StudyResult
-from vmtune.bench.model.tune.spec import Settings, StudySpec
+from vmtune.bench.model.tune.spec import Settings
 
 DEFAULT, SAMPLED, RIVAL = "default", "sampled", "rival "
 """Origins of trials; besides them ``current``. A rival's has its name behind: ``rival wan``."""
@@ -70,47 +66,6 @@ class TrialRecord:
     origin: str
     settings: Settings = field(default_factory=dict)
     runs: tuple[TrialRun, ...] = ()
-
-
-class StudyState(StrEnum):
-    """Where a study stands."""
-
-    QUEUED = "queued"
-    SEARCHING = "searching"
-    PAUSED = "paused"
-    CONFIRMING = "confirming"
-    COMPLETED = "completed"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
-
-    @property
-    def ended(self) -> bool:
-        """Nothing more will happen."""
-        return self in (StudyState.COMPLETED, StudyState.CANCELLED, StudyState.FAILED)
-
-
-@dataclass(frozen=True, slots=True)
-class StudyRecord:
-    """A study and all that it has found.
-
-    :param campaign: the one that confirms; None before there is one.
-    :param finalists: the numbers of the trials that it confirms.
-    :param breaches: of the limits, every one.
-    :param failure: why it failed.
-    """
-
-    id: UUID
-    spec: StudySpec
-    state: StudyState
-    created_at: datetime
-    trials: tuple[TrialRecord, ...] = ()
-    campaign: UUID | None = None
-    finalists: tuple[int, ...] = ()
-    result: StudyResult | None = None
-    breaches: tuple[Breach, ...] = ()
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    failure: str = ""
 
 
 def with_run(

@@ -19,16 +19,9 @@ import structlog
 from vmtune.bench.machine.environment import conditions
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import Run
-from vmtune.bench.model.tune.kept import KeptStudy
+from vmtune.bench.model.tune.kept import KeptStudy, StudyState
 from vmtune.bench.model.tune.limits import Breach
-from vmtune.bench.model.tune.records import (
-    OUTCOMES,
-    StudyState,
-    TrialOutcome,
-    TrialRecord,
-    TrialRun,
-    with_run,
-)
+from vmtune.bench.model.tune.records import OUTCOMES, TrialOutcome, TrialRecord, TrialRun, with_run
 from vmtune.bench.model.tune.result import Finding, StudyResult
 from vmtune.bench.model.tune.spec import StudySpec
 from vmtune.bench.model.tune.steps import Confirm, Finish, PlannedTrial, RunBlock, Step

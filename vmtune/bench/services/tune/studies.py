@@ -15,8 +15,7 @@ from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.tune import file as study_file
 from vmtune.bench.model.tune.auto import WIDE, auto_space, usual_dimension
-from vmtune.bench.model.tune.kept import KeptStudy
-from vmtune.bench.model.tune.records import StudyState
+from vmtune.bench.model.tune.kept import KeptStudy, StudyState
 from vmtune.bench.model.tune.seeds import seeds_of
 from vmtune.bench.model.tune.space import Space
 from vmtune.bench.model.tune.spec import CURRENT, StudySpec

@@ -21,7 +21,8 @@ from tests.unit.bench.services.runs.test_runs import It, assemble
 from vmtune.bench.machine.environment import host_name
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.model.tune.records import StudyState, TrialOutcome
+from vmtune.bench.model.tune.kept import StudyState
+from vmtune.bench.model.tune.records import TrialOutcome
 from vmtune.bench.model.tune.spec import Used
 from vmtune.bench.model.tune.steps import PlannedTrial, RunBlock, Step
 from vmtune.bench.services.campaigns.campaigns import CampaignService
