@@ -53,6 +53,23 @@ def vm_with_disk(live: Live, mib: int = 32) -> Iterator[tuple[lab.LabVm, str]]:
                 on(host, "rm", "-f", path)
 
 
+@contextmanager
+def another_vm(host: lab.HostStatus, path: str) -> Iterator[None]:
+    """A VM of that host, which does not run, with a disk at *path*."""
+    xml = (
+        "<domain type='qemu'><name>another</name><memory>1024</memory><os><type>hvm</type></os>"
+        f"<devices><disk type='file' device='disk'><source file='{path}'/><target dev='vda'/>"
+        "</disk></devices></domain>"
+    )
+    virsh = ("virsh", "-c", "qemu:///system")
+    said(host, "sh", "-c", f'echo "{xml}" > /run/another.xml')
+    said(host, *virsh, "define", "/run/another.xml")
+    try:
+        yield
+    finally:
+        said(host, *virsh, "undefine", "another")
+
+
 def holds(host: lab.HostStatus, path: str) -> bool:
     return on(host, "test", "-e", path).returncode == 0
 
@@ -147,6 +164,12 @@ def test_a_file_that_is_there_is_never_overwritten(live: Live) -> None:
             assert "disk_missing" in codes(live, vm)
             assert not codes(live, vm, **COPIED) & {"disk_missing", "copy_target_not_seen"}
             assert "no_such_disk" in codes(live, vm, **COPIED, copy_disks="vdz")
+            said(b, "qemu-img", "create", "-q", "-f", "raw", path, "32M")
+            small = codes(live, vm, copy_storage_incremental="on")
+            assert {"copy_target_format", "copy_may_be_onto_itself"} <= small
+            on(b, "rm", path)
+            with another_vm(b, path):
+                assert "copy_target_in_use" in codes(live, vm, **COPIED)
         finally:
             said(b, "virsh", "-c", "qemu:///system", "pool-destroy", "own")
         assert live.states(vm) == {"a": "running"}

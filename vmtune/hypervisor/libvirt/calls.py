@@ -234,6 +234,16 @@ class Pool:
             self._raw.refresh(0)
             return frozenset(self._raw.listVolumes()), int(self._raw.info()[3])
 
+    def xml(self) -> str:
+        """Its XML."""
+        with self._errors():
+            return str(self._raw.XMLDesc(0))
+
+    def volume_xml(self, name: str) -> str:
+        """The XML of a file in it."""
+        with self._errors():
+            return str(self._raw.storageVolLookupByName(name).XMLDesc(0))
+
     def delete(self, name: str) -> None:
         """Delete a file in it."""
         with self._errors():

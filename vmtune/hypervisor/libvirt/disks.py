@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import PurePosixPath
+from uuid import UUID
 from xml.etree.ElementTree import Element
 
+from vmtune.errors import NotFound
 from vmtune.hypervisor.libvirt.calls import Connection, Domain
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.host import LocalDaemon
+from vmtune.hypervisor.linux.disk_file import may_enter
 from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind
 
 _PATHS = {"file": DiskKind.FILE, "dev": DiskKind.BLOCK}
@@ -56,18 +59,26 @@ def _backing(element: Element) -> tuple[str, ...]:
     return tuple(found)
 
 
-def measured_disks(domain: Domain, daemon: LocalDaemon | None) -> tuple[Disk, ...]:
+def measured_disks(
+    connection: Connection, domain: Domain, daemon: LocalDaemon | None
+) -> tuple[Disk, ...]:
     """The disks of a running VM with their sizes, as libvirt says, and their identities. Blocks.
 
     :param daemon: the process of its host's daemon, where it runs on this machine.
     """
-    return tuple(_measured(disk, domain, daemon) for disk in read_disks(parse(domain.xml())))
+    disks = read_disks(parse(domain.xml()))
+    return tuple(_measured(disk, connection, domain, daemon) for disk in disks)
 
 
-def _measured(disk: Disk, domain: Domain, daemon: LocalDaemon | None) -> Disk:
+def _measured(
+    disk: Disk, connection: Connection, domain: Domain, daemon: LocalDaemon | None
+) -> Disk:
     if not disk.path:
         return disk
-    identity = daemon.look_at(disk.path).identity if daemon else ""
+    if daemon is not None:
+        identity = daemon.look_at(disk.path).identity
+    else:
+        identity = _in_pool(connection, disk.path).identity
     try:
         capacity, allocated = domain.block_sizes(disk.target)
     except LibvirtRefused:
@@ -76,31 +87,118 @@ def _measured(disk: Disk, domain: Domain, daemon: LocalDaemon | None) -> Disk:
 
 
 def look_at_disks(
-    connection: Connection, disks: tuple[Disk, ...], daemon: LocalDaemon | None
+    connection: Connection, vm: UUID, disks: tuple[Disk, ...], daemon: LocalDaemon | None
 ) -> dict[str, DiskAtHost]:
     """What the host of *connection* has at the paths of another host's disks, by their targets.
     Blocks, and changes nothing.
 
     A daemon of another machine knows the files of its storage pools alone.
+
+    :param vm: whose disks they are.
     """
-    found: dict[str, DiskAtHost] = {}
-    for disk in disks:
-        if not disk.path:
-            continue
+    named = [disk for disk in disks if disk.path]
+    if not named:
+        return {}
+    user = _user_of_qemus(connection)
+    users = _users(connection, vm)
+
+    def look(path: str) -> DiskAtHost:
         if daemon is not None:
-            found[disk.target] = daemon.look_at(disk.path)
-        else:
-            found[disk.target] = _in_pool(connection, disk)
+            return daemon.look_at(path, user)
+        return _in_pool(connection, path, user)
+
+    found: dict[str, DiskAtHost] = {}
+    for disk in named:
+        at = look(disk.path)
+        missing = tuple(path for path in disk.backing if look(path).present is False)
+        name, running = users.get(disk.path, ("", False))
+        found[disk.target] = replace(at, backing_missing=missing, used_by=name, in_use=running)
     return found
 
 
-def _in_pool(connection: Connection, disk: Disk) -> DiskAtHost:
-    path = PurePosixPath(disk.path)
+def _user_of_qemus(connection: Connection) -> tuple[int, int] | None:
+    """The user and the group that libvirt starts QEMUs as, by its security model."""
     try:
-        pool = connection.pool_at(str(path.parent))
+        root = parse(connection.capabilities())
+    except LibvirtRefused:
+        return None
+    for model in root.findall("host/secmodel"):
+        if model.findtext("model") == "dac":
+            label = model.findtext("baselabel[@type='kvm']") or model.findtext("baselabel") or ""
+            uid, _, gid = label.partition(":")
+            try:
+                return int(uid), int(gid)
+            except ValueError:
+                return None
+    return None
+
+
+def _users(connection: Connection, vm: UUID) -> dict[str, tuple[str, bool]]:
+    """Which other VM of the host has a path as a disk, or beneath one; and whether it runs and may
+    write to it. One that runs comes first."""
+    users: dict[str, tuple[str, bool]] = {}
+    for domain in connection.domains():
+        try:
+            status = domain.status()
+            if status.uuid == vm or status.arriving:
+                continue
+            disks = read_disks(parse(domain.xml()))
+        except (LibvirtRefused, NotFound):
+            continue  # it has just gone
+        for disk in disks:
+            writes = status.has_monitor and not (disk.read_only or disk.shareable)
+            for path, running in ((disk.path, writes), *((p, False) for p in disk.backing)):
+                if path and (path not in users or running):
+                    users[path] = status.name, running
+    return users
+
+
+def _in_pool(connection: Connection, path: str, user: tuple[int, int] | None = None) -> DiskAtHost:
+    folder, name = PurePosixPath(path).parent, PurePosixPath(path).name
+    try:
+        pool = connection.pool_at(str(folder))
         if pool is None:
             return DISK_NOT_SEEN
         names, free_bytes = pool.look()
-    except LibvirtRefused:
+        root = parse(pool.xml())
+        at = DiskAtHost(
+            present=name in names,
+            folder=True,
+            free_bytes=free_bytes,
+            file_system=root.findtext("uuid") or "",
+            reachable=_may_enter(root.find("target/permissions"), user),
+        )
+        return _with_volume(at, root, parse(pool.volume_xml(name)), name) if at.present else at
+    except (LibvirtRefused, NotFound):
         return DISK_NOT_SEEN
-    return DiskAtHost(path.name in names, folder=True, free_bytes=free_bytes)
+
+
+def _may_enter(permissions: Element | None, user: tuple[int, int] | None) -> bool | None:
+    """As far as the pool's own folder goes."""
+    if permissions is None or user is None:
+        return None
+    try:
+        mode = int(permissions.findtext("mode", ""), 8)
+        owner, group = (int(permissions.findtext(name, "")) for name in ("owner", "group"))
+    except ValueError:
+        return None
+    return may_enter(mode, owner, group, user)
+
+
+def _with_volume(at: DiskAtHost, pool: Element, volume: Element, name: str) -> DiskAtHost:
+    form = volume.find("target/format")
+    capacity = volume.findtext("capacity")
+    return replace(
+        at,
+        identity=_network_identity(pool, name),
+        format=form.get("type", "") if form is not None else "",
+        capacity_bytes=int(capacity) if capacity and capacity.isdigit() else None,
+    )
+
+
+def _network_identity(pool: Element, name: str) -> str:
+    """Of a file on a server that libvirt itself has mounted; empty for others."""
+    host, folder = pool.find("source/host"), pool.find("source/dir")
+    if pool.get("type") != "netfs" or host is None or folder is None:
+        return ""
+    return f"netfs:{host.get('name', '')}:{folder.get('path', '')}/{name}"

@@ -501,7 +501,7 @@ class LibvirtDriver:
     async def disks(self, vm: UUID) -> Sequence[Disk]:
         """Its disks, by its XML, with the sizes that libvirt knows."""
         return await self._link.ask(
-            lambda connection: measured_disks(connection.domain(vm), self._local()), waits=True
+            lambda each: measured_disks(each, each.domain(vm), self._local()), waits=True
         )
 
     async def prepare_images(

@@ -84,7 +84,7 @@ def read_offer(connection: Connection, vm: VmFacts, daemon: LocalDaemon | None) 
         cpu=_has_cpu(connection, kind, vm.machine, needs.cpu_xml),
         tpms=tpms,
         free_hugepages_bytes=_free_bytes(connection, needs.hugepage_bytes),
-        disks=look_at_disks(connection, needs.disks, daemon),
+        disks=look_at_disks(connection, vm.uuid, needs.disks, daemon),
     )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
-import stat
 import struct
 import subprocess
 from dataclasses import dataclass, replace
@@ -16,10 +14,11 @@ from vmtune.hypervisor.libvirt import domain_xml as libvirt_xml
 from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.linux.dirty_ring import ask_ring_reset
+from vmtune.hypervisor.linux.disk_file import look_at_disk
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.linux.qemu_process import PROC, QemuProcess, has_capability
 from vmtune.model.host import facts
-from vmtune.model.host.disks import DISK_NOT_SEEN, DiskAtHost
+from vmtune.model.host.disks import DiskAtHost
 from vmtune.model.host.facts import HostFacts
 from vmtune.model.host.ring_reset import resets_end_early
 
@@ -94,30 +93,12 @@ class LocalDaemon:
             return ""  # it may not be looked into
         return "" if files >= _CERTIFICATES else folder
 
-    def look_at(self, path: str) -> DiskAtHost:
+    def look_at(self, path: str, user: tuple[int, int] | None = None) -> DiskAtHost:
         """What it sees at the path of a disk; nothing is known where this process may not look.
 
-        An identity is of this machine's devices, so it says something next to another one only if
-        both daemons run here.
+        :param user: that its QEMUs run as, with the group.
         """
-        file = self._folder / "root" / path.lstrip("/")
-        try:
-            folder = os.statvfs(file.parent)
-        except FileNotFoundError:
-            return DiskAtHost(present=False, folder=False)
-        except OSError:
-            return DISK_NOT_SEEN
-        free_bytes = folder.f_bavail * folder.f_frsize
-        try:
-            found = file.stat()
-        except FileNotFoundError:
-            return DiskAtHost(present=False, folder=True, free_bytes=free_bytes)
-        except OSError:
-            return DISK_NOT_SEEN
-        where = f"{found.st_dev}/{found.st_ino}"
-        if stat.S_ISBLK(found.st_mode):
-            where = f"device/{found.st_rdev}"
-        return DiskAtHost(True, f"{_boot_id()}/{where}", folder=True, free_bytes=free_bytes)
+        return look_at_disk(self._folder / "root", path, user)
 
     def optmem_max_bytes(self) -> int | None:
         """net.core.optmem_max of its network: since Linux 6.8 each has its own."""
@@ -132,11 +113,6 @@ class LocalDaemon:
             return int(done.stdout)
         except (OSError, ValueError, subprocess.SubprocessError):
             return None
-
-
-def _boot_id() -> str:
-    """Of the kernel that runs here: device numbers say nothing next to another's."""
-    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
 def find_local_daemon(uri: str) -> LocalDaemon | None:

@@ -13,6 +13,31 @@ DISK_ROWS = (
         "the destination has another file at {paths}: the guest would run on with that one",
         "remove or rename the file there, then copy the disk along (copy_storage=on)",
     ),
+    blocker(
+        "image_missing",
+        "the destination does not have {paths}, which the VM only reads",
+        "copy it there yourself, or eject it (virsh change-media VM TARGET --eject)",
+    ),
+    blocker(
+        "disk_read_only",
+        "the destination can only read {paths}: its file system or device is read-only",
+        "mount it there so that it can be written to",
+    ),
+    blocker(
+        "disk_closed",
+        "the user that QEMU runs as on the destination does not get through the folders of {paths}",
+        "let that user through each of them (chmod o+x), as on the source",
+    ),
+    blocker(
+        "disk_in_use",
+        "{path} ({target}) is a disk of {vm}, which runs on the destination: both would write it",
+        "shut {vm} down, or give it a disk of its own",
+    ),
+    blocker(
+        "disk_cache_unsafe",
+        "cache=unsafe lets QEMU leave out what the destination has to read from {paths} at once",
+        "give these disks cache=none, and start the VM anew; or copy them (copy_storage=on)",
+    ),
     warning(
         "disks_not_seen",
         "nobody can be asked whether the destination has the same {paths}",
@@ -37,6 +62,63 @@ DISK_ROWS = (
         "disk_cannot_be_copied",
         "the disk {target} is not a file or block device of the host",
         "leave it out: name the others (copy_disks)",
+    ),
+    blocker(
+        "copy_of_read_only",
+        "{path} ({target}) is read-only: no copy of it can be written through the VM",
+        "leave it out (copy_disks), and copy the image there yourself, or eject it",
+    ),
+    blocker(
+        "copy_same_image",
+        "{targets} are all {path}: their copies would write one image",
+        "give each disk an image of its own",
+    ),
+    blocker(
+        "copy_target_in_use",
+        "{path} ({target}) belongs to the VM {vm} of the destination: both would write it",
+        "move or rename the image of {vm}, or choose another host",
+    ),
+    blocker(
+        "copy_target_read_only",
+        "the destination can only read what is at {path} ({target})",
+        "mount its file system there so that it can be written to, or make the device writable",
+    ),
+    blocker(
+        "copy_folder_closed",
+        "the user that QEMU runs as on the destination does not get through the folders of {path} "
+        "({target})",
+        "let that user through each of them (chmod o+x), as on the source",
+    ),
+    blocker(
+        "copy_device_exists",
+        "the copy would overwrite the destination's device {path} ({target})",
+        "if nothing needs what is on it, name the disk: copy_disks={target}",
+    ),
+    warning(
+        "copy_overwrites",
+        "what is on the destination's device {path} ({target}) is overwritten",
+        "look at what it holds before you go on",
+    ),
+    blocker(
+        "copy_target_format",
+        "{path} ({target}) is {format} here, and {there} on the destination",
+        "create an image of the same format there",
+    ),
+    blocker(
+        "copy_target_too_small",
+        "{path} ({target}) has {needed_bytes}; the one on the destination has {capacity_bytes}",
+        "make it as large there (qemu-img resize, lvextend)",
+    ),
+    blocker(
+        "copy_backing_missing",
+        "the destination lacks what {path} ({target}) lies on: {missing}",
+        "copy these files there, or use copy_storage, which copies all of it into one image",
+    ),
+    warning(
+        "copy_flattens",
+        "{path} ({target}) lies on {count} other images: there it becomes one image, and takes "
+        "more room",
+        "to keep the chain, use copy_storage_incremental with the same files on the destination",
     ),
     blocker(
         "copy_onto_itself",

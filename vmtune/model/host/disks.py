@@ -17,6 +17,11 @@ class DiskKind(StrEnum):
     OTHER = "other"
 
 
+BY_DEVICE = "device:"
+"""How identities begin that are of a kernel's devices and inodes: two that differ are two files.
+Others name a server's folder, which may have several names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Disk:
     """A disk of a running VM.
@@ -61,12 +66,29 @@ class DiskAtHost:
     :param identity: of that one, as :attr:`Disk.identity`.
     :param folder: the folder is there.
     :param free_bytes: room in it.
+    :param file_system: which file system that room is of, comparable within the host; empty where
+        it is not known.
+    :param writable: the file system or device is not read-only.
+    :param reachable: the user that QEMU runs as gets through the folders.
+    :param format: of the file, ``raw`` or ``qcow2``; empty for others, and where nobody says it.
+    :param capacity_bytes: what a guest would see of it.
+    :param backing_missing: files beneath the disk that are not there.
+    :param used_by: another VM of the host that has it, or has it beneath a disk; empty for none.
+    :param in_use: that VM runs, and may write to it.
     """
 
     present: bool | None = None
     identity: str = ""
     folder: bool | None = None
     free_bytes: int | None = None
+    file_system: str = ""
+    writable: bool | None = None
+    reachable: bool | None = None
+    format: str = ""
+    capacity_bytes: int | None = None
+    backing_missing: tuple[str, ...] = ()
+    used_by: str = ""
+    in_use: bool = False
 
     def is_same(self, disk: Disk) -> bool | None:
         """Whether it is the same file as *disk*; None where that cannot be known."""
@@ -74,7 +96,10 @@ class DiskAtHost:
             return False
         if not self.identity or not disk.identity:
             return None
-        return self.identity == disk.identity
+        if self.identity == disk.identity:
+            return True
+        by_device = self.identity.startswith(BY_DEVICE) and disk.identity.startswith(BY_DEVICE)
+        return False if by_device else None
 
 
 DISK_NOT_SEEN = DiskAtHost()

@@ -16,6 +16,8 @@ from vmtune.model.tunables.rows.storage import COPIES
 from vmtune.model.tunables.texts import targets
 from vmtune.model.tunables.tunable import Value
 
+_SEEN_FORMATS = ("raw", "qcow2")
+"""Formats that are told apart at the destination."""
 _NAMING = ("copy_disks", "copy_detect_zeroes_disks")
 
 
@@ -52,6 +54,8 @@ def check_disks(situation: Situation) -> Iterator[Finding]:
                 yield Finding("nothing_to_copy", name)
     for disk in copied:
         yield from _copied(disk, there.get(disk.target, DISK_NOT_SEEN), situation)
+    yield from _one_image(copied, situation)
+    yield from _room(copied, there, situation)
     yield from _shared([disk for disk in needs.disks if disk not in copied], there)
 
 
@@ -69,53 +73,161 @@ def _unknown_targets(disks: tuple[Disk, ...], situation: Situation) -> Iterator[
 
 
 def _copied(disk: Disk, at: DiskAtHost, situation: Situation) -> Iterator[Finding]:
-    """A disk that is copied needs a file of its own there, and room."""
-    incremental = situation.on("copy_storage_incremental")
-    tunable = "copy_storage_incremental" if incremental else "copy_storage"
+    """A disk that is copied needs a file or device of its own there."""
+    tunable = _copying(situation)
     evidence: dict[str, str | int] = {"target": disk.target, "path": disk.path}
     if not disk.path:
         yield Finding("disk_cannot_be_copied", tunable, evidence)
+    elif disk.read_only:
+        yield Finding("copy_of_read_only", tunable, evidence)
     elif at.is_same(disk):
         yield Finding("copy_onto_itself", tunable, evidence)
     elif at.present is None:
         yield Finding("copy_target_not_seen", tunable, evidence)
-    elif incremental and not at.present:
-        yield Finding("copy_base_missing", tunable, evidence)
-    elif at.present and not incremental:
+    elif at.used_by:
+        yield Finding("copy_target_in_use", tunable, evidence | {"vm": at.used_by})
+    elif at.present:
+        yield from _onto(disk, at, situation, evidence)
+    else:
+        yield from _created(disk, at, situation, evidence)
+
+
+def _copying(situation: Situation) -> str:
+    on = situation.on("copy_storage_incremental")
+    return "copy_storage_incremental" if on else "copy_storage"
+
+
+def _onto(
+    disk: Disk, at: DiskAtHost, situation: Situation, evidence: dict[str, str | int]
+) -> Iterator[Finding]:
+    """A copy onto what is there."""
+    tunable = _copying(situation)
+    incremental = tunable == "copy_storage_incremental"
+    device = disk.kind is DiskKind.BLOCK
+    if not incremental and not device:
         yield Finding("copy_target_exists", tunable, evidence)
-    elif not at.present and disk.kind is DiskKind.BLOCK:
-        yield Finding("copy_device_missing", tunable, evidence)
-    elif at.present and at.is_same(disk) is None:
+        return
+    if at.is_same(disk) is None:
         yield Finding("copy_may_be_onto_itself", tunable, evidence)
+    elif device and not incremental:
+        named = situation.values.get("copy_disks")
+        chosen = isinstance(named, str) and disk.target in targets(named)
+        yield Finding("copy_overwrites" if chosen else "copy_device_exists", tunable, evidence)
+    if at.writable is False:
+        yield Finding("copy_target_read_only", tunable, evidence)
+    if at.reachable is False:
+        yield Finding("copy_folder_closed", tunable, evidence)
+    known = disk.format in _SEEN_FORMATS and at.format
+    if incremental and known and at.format != disk.format:
+        formats: dict[str, str | int] = {"format": disk.format, "there": at.format}
+        yield Finding("copy_target_format", tunable, evidence | formats)
+    elif _is_smaller(at.capacity_bytes, disk.capacity_bytes):
+        sizes: dict[str, str | int] = {
+            "needed_bytes": disk.capacity_bytes or 0,
+            "capacity_bytes": at.capacity_bytes or 0,
+        }
+        yield Finding("copy_target_too_small", tunable, evidence | sizes)
+    if incremental and at.backing_missing:
+        missing = ", ".join(at.backing_missing)
+        yield Finding("copy_backing_missing", tunable, evidence | {"missing": missing})
+
+
+def _is_smaller(there: int | None, here: int | None) -> bool:
+    return there is not None and here is not None and there < here
+
+
+def _created(
+    disk: Disk, at: DiskAtHost, situation: Situation, evidence: dict[str, str | int]
+) -> Iterator[Finding]:
+    """An image that the destination lacks."""
+    tunable = _copying(situation)
+    if tunable == "copy_storage_incremental":
+        yield Finding("copy_base_missing", tunable, evidence)
+    elif disk.kind is DiskKind.BLOCK:
+        yield Finding("copy_device_missing", tunable, evidence)
     elif not at.folder:
         yield Finding("copy_folder_missing", tunable, evidence)
-    needed, free = disk.allocated_bytes, at.free_bytes
-    if at.present is False and needed is not None and free is not None:
-        sizes: dict[str, str | int] = {"needed_bytes": needed, "free_bytes": free}
+    else:
+        if at.writable is False:
+            yield Finding("copy_target_read_only", tunable, evidence)
+        if at.reachable is False:
+            yield Finding("copy_folder_closed", tunable, evidence)
+        if disk.backing:
+            yield Finding("copy_flattens", tunable, evidence | {"count": len(disk.backing)})
+
+
+def _one_image(disks: tuple[Disk, ...], situation: Situation) -> Iterator[Finding]:
+    """Two disks of the VM that write one image."""
+    by_path: dict[str, list[str]] = {}
+    for disk in disks:
+        if disk.path and not disk.read_only:
+            by_path.setdefault(disk.path, []).append(disk.target)
+    for path, names in by_path.items():
+        if len(names) > 1:
+            evidence: dict[str, str | int] = {"targets": ", ".join(names), "path": path}
+            yield Finding("copy_same_image", _copying(situation), evidence)
+
+
+def _room(
+    disks: tuple[Disk, ...], there: Mapping[str, DiskAtHost], situation: Situation
+) -> Iterator[Finding]:
+    """The images that are created in one file system share its room."""
+    groups: dict[str, list[Disk]] = {}
+    for disk in disks:
+        at = there.get(disk.target, DISK_NOT_SEEN)
+        if at.present is False and at.folder and disk.kind is DiskKind.FILE:
+            groups.setdefault(at.file_system or disk.target, []).append(disk)
+    for group in groups.values():
+        free = min(there[disk.target].free_bytes or 0 for disk in group)
+        if any(there[disk.target].free_bytes is None for disk in group):
+            continue
+        needed = sum(disk.allocated_bytes or 0 for disk in group)
+        may_grow_to = sum(max(d.allocated_bytes or 0, d.capacity_bytes or 0) for d in group)
+        evidence: dict[str, str | int] = {
+            "target": ", ".join(disk.target for disk in group),
+            "path": ", ".join(disk.path for disk in group),
+            "free_bytes": free,
+        }
         if needed > free:
-            yield Finding("copy_no_room", tunable, evidence | sizes)
-        elif disk.capacity_bytes is not None and disk.capacity_bytes > free:
-            sizes = {"capacity_bytes": disk.capacity_bytes, "free_bytes": free}
-            yield Finding("copy_may_fill", tunable, evidence | sizes)
+            yield Finding("copy_no_room", _copying(situation), evidence | {"needed_bytes": needed})
+        elif may_grow_to > free:
+            grown: dict[str, str | int] = {"capacity_bytes": may_grow_to}
+            yield Finding("copy_may_fill", _copying(situation), evidence | grown)
 
 
 def _shared(disks: list[Disk], there: Mapping[str, DiskAtHost]) -> Iterator[Finding]:
     """A disk that is not copied has to be the same file on both hosts."""
-    missing: list[str] = []
-    other: list[str] = []
-    unknown: list[str] = []
+    found: dict[str, list[str]] = {}
     for disk in disks:
         if not disk.path:
             continue
         at = there.get(disk.target, DISK_NOT_SEEN)
-        if at.present is False:
-            missing.append(disk.path)
-        elif at.present is None:
-            unknown.append(disk.path)
-        elif not disk.read_only and not at.is_same(disk):
-            (unknown if at.is_same(disk) is None else other).append(disk.path)
-    for code, paths in (
-        ("disk_missing", missing), ("disk_differs", other), ("disks_not_seen", unknown)
-    ):  # fmt: skip
-        if paths:
-            yield Finding(code, evidence={"paths": ", ".join(paths)})
+        for code in _of_shared(disk, at):
+            found.setdefault(code, []).append(disk.path)
+        if at.in_use and not (disk.read_only or disk.shareable):
+            evidence: dict[str, str | int] = {
+                "target": disk.target, "path": disk.path, "vm": at.used_by
+            }  # fmt: skip
+            yield Finding("disk_in_use", evidence=evidence)
+    for code, paths in found.items():
+        yield Finding(code, evidence={"paths": ", ".join(paths)})
+
+
+def _of_shared(disk: Disk, at: DiskAtHost) -> Iterator[str]:
+    same = at.is_same(disk)
+    if at.present is None:
+        yield "disks_not_seen"
+        return
+    if not at.present:
+        yield "image_missing" if disk.read_only else "disk_missing"
+        return
+    if at.reachable is False:
+        yield "disk_closed"
+    if disk.read_only:
+        return
+    if not same:
+        yield "disks_not_seen" if same is None else "disk_differs"
+        if same is None and disk.cache == "unsafe":
+            yield "disk_cache_unsafe"
+    if at.writable is False:
+        yield "disk_read_only"

@@ -17,10 +17,10 @@ from tests.support.facts import (
     vm,
     with_reading,
 )
+from tests.unit.model.preflight.disk_examples import DISK_EXAMPLES
 from vmtune.model.findings.doctor_rows import DOCTOR_ROWS
 from vmtune.model.findings.pack_rows import PACK_ROWS
 from vmtune.model.findings.table import FINDINGS, Finding, Severity
-from vmtune.model.host.disks import Disk, DiskAtHost, DiskKind
 from vmtune.model.host.facts import MemoryMaps, VmFacts, VmState
 from vmtune.model.host.hardware import Hardware, Offer
 from vmtune.model.host.managers import NOVA
@@ -67,17 +67,6 @@ def needing(needs: Hardware, **offered: Any) -> Situation:
     """A VM that needs something, about to go to a host of which something is known."""
     goal = Destination("b", host("b"), offer=Offer(**offered))
     return migrating(vm=vm(hardware=needs), destination=goal)
-
-
-LOCAL = Disk("vda", path="/x", identity="1", capacity_bytes=200, allocated_bytes=100)
-MISSING = DiskAtHost(present=False, folder=True, free_bytes=1 << 40)
-SAME, OTHER = (DiskAtHost(True, identity, True, 1 << 40) for identity in "12")
-
-
-def disks_at(at: DiskAtHost, disk: Disk = LOCAL, **values: Any) -> Situation:
-    """A VM with one disk, about to go to a host that has *at* in its path."""
-    goal = Destination("b", host("b"), offer=Offer(disks={disk.target: at}))
-    return migrating(values, vm=vm(hardware=Hardware(disks=(disk,))), destination=goal)
 
 
 REAPED = {"reaper_policy": "predict"}
@@ -226,30 +215,7 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("cpu_host_passthrough", "", needing(Hardware(cpu_mode="host-passthrough"), cpu=True)),
     ("cpu_host_model", "", needing(Hardware(cpu_mode="host-model"), cpu=True)),
     ("has_snapshots", "", needing(Hardware(snapshots=2))),
-    ("disk_missing", "", disks_at(MISSING)),
-    ("disk_differs", "", disks_at(OTHER)),
-    ("disks_not_seen", "", disks_at(DiskAtHost())),
-    ("copy_needs_libvirt", "copy_storage", direct_migration({"copy_storage": True})),
-    ("no_such_disk", "copy_disks", disks_at(MISSING, copy_storage=True, copy_disks="vda,vdz")),
-    ("nothing_to_copy", "copy_storage", disks_at(
-        MISSING, replace(LOCAL, read_only=True), copy_storage=True)),
-    ("disk_cannot_be_copied", "copy_storage", disks_at(
-        MISSING, Disk("vda", DiskKind.NETWORK), copy_storage=True)),
-    ("copy_onto_itself", "copy_storage", disks_at(SAME, copy_storage=True)),
-    ("copy_may_be_onto_itself", "copy_storage_incremental", disks_at(
-        replace(OTHER, identity=""), copy_storage_incremental=True)),
-    ("copy_target_exists", "copy_storage", disks_at(OTHER, copy_storage=True)),
-    ("copy_base_missing", "copy_storage_incremental", disks_at(
-        MISSING, copy_storage_incremental=True)),
-    ("copy_device_missing", "copy_storage", disks_at(
-        MISSING, replace(LOCAL, kind=DiskKind.BLOCK), copy_storage=True)),
-    ("copy_folder_missing", "copy_storage", disks_at(
-        DiskAtHost(present=False, folder=False), copy_storage=True)),
-    ("copy_no_room", "copy_storage", disks_at(
-        replace(MISSING, free_bytes=99), copy_storage=True)),
-    ("copy_may_fill", "copy_storage", disks_at(
-        replace(MISSING, free_bytes=100), copy_storage=True)),
-    ("copy_target_not_seen", "copy_storage", disks_at(DiskAtHost(), copy_storage=True)),
+    *DISK_EXAMPLES,
     ("tls_creds_missing", "tls", direct({"tls": True})),
     ("tls_creds_unknown", "tls_creds", direct(
         {"tls": True, "tls_creds": "tls0"}, vm=vm(objects=frozenset({"tls1"})))),

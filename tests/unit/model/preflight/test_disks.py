@@ -1,0 +1,72 @@
+"""What stands against a migration because of the VM's disks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.model.preflight.disk_examples import (
+    CD,
+    COPIED,
+    DEVICE,
+    LAYERED,
+    LOCAL,
+    MISSING,
+    ON_TOP,
+    OTHER,
+    SAME,
+    SECOND,
+    disks_at,
+    disks_on,
+)
+from vmtune.model.host.disks import Disk, DiskAtHost
+from vmtune.model.plan.plan import make_plan
+from vmtune.model.plan.situation import Situation
+
+
+def codes(where: Situation) -> list[str]:
+    findings = make_plan(where, "a", "p", 1).findings
+    return [f.code for f in findings if f.code.startswith(("copy", "disk", "image"))]
+
+
+@pytest.mark.parametrize(
+    ("at", "disk", "values"),
+    [
+        (SAME, LOCAL, {}),
+        (SAME, replace(LOCAL, cache="unsafe"), {}),
+        (replace(SAME, used_by="other"), LOCAL, {}),
+        (replace(SAME, used_by="other", in_use=True), replace(LOCAL, shareable=True), {}),
+        (MISSING, LOCAL, COPIED),
+        (OTHER, LAYERED, ON_TOP),
+        (replace(OTHER, format="qcow2"), LOCAL, ON_TOP),
+        (replace(OTHER, format="raw"), replace(LOCAL, format="vmdk"), ON_TOP),
+        (replace(OTHER, writable=False), CD, {}),
+        (replace(MISSING, free_bytes=200), LOCAL, COPIED),
+    ],
+)
+def test_nothing_stands_against_what_is_right(
+    at: DiskAtHost, disk: Disk, values: dict[str, Any]
+) -> None:
+    assert codes(disks_at(at, disk, **values)) == []
+
+
+def test_a_device_may_be_larger_and_hold_another_format() -> None:
+    larger = replace(OTHER, capacity_bytes=1 << 40, format="qcow2")
+    assert codes(disks_at(larger, DEVICE, **COPIED, copy_disks="vda")) == ["copy_overwrites"]
+
+
+def test_images_of_two_file_systems_do_not_share_room() -> None:
+    here = replace(MISSING, free_bytes=250)
+    there = replace(here, file_system="2")
+    assert codes(disks_on((LOCAL, here), (SECOND, there), **COPIED)) == []
+    assert codes(disks_on((LOCAL, here), (SECOND, here), **COPIED)) == ["copy_may_fill"]
+
+
+def test_the_finding_about_room_names_all_disks_and_sums_them_up() -> None:
+    small = replace(MISSING, free_bytes=150)
+    plan = make_plan(disks_on((LOCAL, small), (SECOND, small), **COPIED), "a", "p", 1)
+    (finding,) = [f for f in plan.findings if f.code == "copy_no_room"]
+    assert finding.evidence["needed_bytes"] == 200
+    assert finding.evidence["target"] == "vda, vdb"

@@ -1,0 +1,112 @@
+"""What this machine has at the path of a disk: a file or a device, its folder, and its room."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+from vmtune.hypervisor.linux.qemu_process import PROC
+from vmtune.model.host.disks import BY_DEVICE, DISK_NOT_SEEN, DiskAtHost
+
+_QCOW2_HEADER = struct.Struct(">4sIQIIQ")
+"""Magic, version, backing file's offset and size, cluster bits, and the guest's size
+(docs/interop/qcow2.rst of QEMU)."""
+_QCOW2_MAGIC = b"QFI\xfb"
+_SECTOR_BYTES = 512
+_OWNER, _GROUP, _OTHERS = stat.S_IXUSR, stat.S_IXGRP, stat.S_IXOTH
+
+
+def look_at_disk(root: Path, path: str, user: tuple[int, int] | None = None) -> DiskAtHost:
+    """What is at *path*; nothing is known where this process may not look. Blocks.
+
+    An identity is of this machine's devices, so it says something next to another one only if
+    both are of this machine.
+
+    :param root: that of the process which sees *path*.
+    :param user: the user and the group whose way to it is judged; None not to judge it.
+    """
+    file = root / path.lstrip("/")
+    try:
+        folder = os.statvfs(file.parent)
+        device = file.parent.stat().st_dev
+    except FileNotFoundError:
+        return DiskAtHost(present=False, folder=False)
+    except OSError:
+        return DISK_NOT_SEEN
+    at = DiskAtHost(
+        present=False,
+        folder=True,
+        free_bytes=folder.f_bavail * folder.f_frsize,
+        file_system=str(device),
+        writable=not folder.f_flag & os.ST_RDONLY,
+        reachable=_is_reachable(root, file.parent, user),
+    )
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return at
+    except OSError:
+        return DISK_NOT_SEEN
+    if stat.S_ISBLK(found.st_mode):
+        return _device(at, found.st_rdev)
+    form, capacity = _read_header(file, found.st_size)
+    identity = f"{BY_DEVICE}{_boot_id()}/{found.st_dev}/{found.st_ino}"
+    return replace(at, present=True, identity=identity, format=form, capacity_bytes=capacity)
+
+
+def _device(at: DiskAtHost, number: int) -> DiskAtHost:
+    folder = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    at = replace(at, present=True, identity=f"{BY_DEVICE}{_boot_id()}/device/{number}")
+    try:
+        size = int((folder / "size").read_text()) * _SECTOR_BYTES
+        writable = (folder / "ro").read_text().strip() == "0"
+    except (OSError, ValueError):
+        return replace(at, writable=None)
+    return replace(at, capacity_bytes=size, writable=writable, format="raw")
+
+
+def _read_header(file: Path, size: int) -> tuple[str, int | None]:
+    """The format, and what a guest sees. Any file is a raw image; those that begin as another
+    format that is not known here are told as raw, too."""
+    try:
+        with file.open("rb") as opened:
+            header = opened.read(_QCOW2_HEADER.size)
+    except OSError:
+        return "", None
+    if header[:4] != _QCOW2_MAGIC or len(header) < _QCOW2_HEADER.size:
+        return "raw", size
+    capacity: int = _QCOW2_HEADER.unpack(header)[-1]
+    return "qcow2", capacity
+
+
+def _is_reachable(root: Path, folder: Path, user: tuple[int, int] | None) -> bool | None:
+    """Whether the user gets through all folders. A group that may is taken for one that the user
+    belongs to, and root for one whom nothing stops."""
+    if user is None:
+        return None
+    try:
+        modes = [at.stat() for at in (folder, *folder.parents) if at.is_relative_to(root)]
+    except OSError:
+        return None
+    return all(may_enter(mode.st_mode, mode.st_uid, mode.st_gid, user) for mode in modes)
+
+
+def may_enter(mode: int, owner: int, group: int, user: tuple[int, int]) -> bool:
+    """Whether a user, with its group, may get into a folder of that mode and owner, as far as can
+    be told without knowing its other groups."""
+    uid, gid = user
+    if uid == 0:
+        return True
+    if owner == uid:
+        return bool(mode & _OWNER)
+    if group == gid:
+        return bool(mode & _GROUP)
+    return bool(mode & (_GROUP | _OTHERS))
+
+
+def _boot_id() -> str:
+    """Of the kernel that runs here: device numbers say nothing next to another's."""
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
