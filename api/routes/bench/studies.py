@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Body, Path, Query, Response
 
 from vmtune.api.auth.reach import EVERYWHERE
-from vmtune.api.auth.security import BENCH, PROFILE, READ, Who
+from vmtune.api.auth.security import BENCH, READ, Who, check_scope
 from vmtune.api.http.bodies import LARGE_BODY
 from vmtune.api.http.idempotency import KEYED, keyed
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
@@ -24,6 +24,7 @@ from vmtune.api.schemas.bench.studies import (
 from vmtune.api.wiring.deps import Container
 from vmtune.api.wiring.loads import check_may_load
 from vmtune.bench.model.tune.kept import StudyState
+from vmtune.model.access.scopes import Scope
 from vmtune.model.idempotency import Begun
 from vmtune.services.computed_pages import part_in_order
 
@@ -73,13 +74,14 @@ async def _begun(on: Container, id: str) -> StudyDetail:
     "",
     status_code=202,
     responses=problems(*WITH_BODY, *ASKS_A_HOST) | with_headers(202, LOCATION),
-    dependencies=[BENCH, PROFILE, LARGE_BODY, keyed(Begun.STUDY, _begun, "/studies/{id}")],
+    dependencies=[BENCH, LARGE_BODY, keyed(Begun.STUDY, _begun, "/studies/{id}")],
 )
 async def start_study(on: Services, who: Who, body: Order, response: Response) -> StudyDetail:
     """Start a study: it searches for better settings, and holds the best few against the default
     and the current profile in a campaign of fresh runs. A winner becomes a profile that is
     assigned to nothing. One study has the machine at a time, and it continues after a restart of
     the service. It writes a profile, and so needs the scope `profile` too."""
+    check_scope(who, Scope.PROFILE)
     check_may_load(who, body)
     study = await on.studies.start(body)
     response.headers["Location"] = f"{PREFIX}/studies/{study.kept.id}"

@@ -65,7 +65,7 @@ class Limits:
             _HOURS.fullmatch(self.hours) is None or self.hours[:5] == self.hours[6:]
         ):
             raise InvalidInput(
-                f"{self.hours!r} are no hours of the day",
+                f"{self.hours!r} are not hours of the day",
                 field="hours",
                 code="invalid_hours",
                 remedy="write them like 22:00-06:00, or leave them out for any time",

@@ -168,7 +168,7 @@ def _too_many(goals: list[Goal | None], conditions: list[str]) -> list[Problem]:
 def _goal(text: str, kind: ScenarioKind, problems: list[Problem]) -> Goal | None:
     match = _GOAL.fullmatch(text)
     if match is None:
-        problems.append(_problem("invalid_objective", f"{short(text)} is no goal",
+        problems.append(_problem("invalid_objective", f"{short(text)} is not a goal",
                                  f"write it like: {EXAMPLE}"))  # fmt: skip
         return None
     word, name = match.groups()
@@ -201,7 +201,7 @@ def _goal(text: str, kind: ScenarioKind, problems: list[Problem]) -> Goal | None
 def _constraint(text: str, kind: ScenarioKind, problems: list[Problem]) -> Constraint | None:
     match = _BOUND.fullmatch(text)
     if match is None:
-        problems.append(_problem("invalid_objective", f"{short(text)} is no condition",
+        problems.append(_problem("invalid_objective", f"{short(text)} is not a condition",
                                  f"write METRIC <= NUMBER, or {COMPLETED}"))  # fmt: skip
         return None
     name, sign, number = match.groups()

@@ -136,7 +136,7 @@ def _dimension(row: Tunable, raw: object, where: str, reader: Reader) -> Dimensi
         return None
     other = [name for name in _NUMBERS if name in given]
     if other:
-        reader.refuse(join(where, other[0]), "no_number", f"{row.name} is no number",
+        reader.refuse(join(where, other[0]), "no_number", f"{row.name} is not a number",
                       f"leave it out, or give choices of {row.allowed()}")  # fmt: skip
         return None
     return Dimension((False, True) if row.kind is Kind.BOOLEAN else row.choices)

@@ -43,7 +43,7 @@ def arm_of(number: int) -> str:
 
 
 def campaign_document(spec: StudySpec, finalists: Sequence[TrialRecord]) -> dict[str, Any]:
-    """The campaign that holds *finalists* against the default and the current profile."""
+    """The campaign that compares *finalists* with the default and the current profile."""
     baselines: list[tuple[str, Settings]] = [(DEFAULT_ARM, {})]
     if spec.current is not None:
         baselines.append((CURRENT, spec.current))
@@ -184,7 +184,7 @@ def _between(report: Report, baseline: str, arm: str) -> Iterator[Comparison]:
 
 
 def _beats(spec: StudySpec, report: Report, evidence: Evidence) -> bool:
-    """Whether a finalist is better than what it was held against: by the verdict, without
+    """Whether a finalist is better than what it is compared with: by the verdict, without
     succeeding less often, and keeping the constraints. Settings that keep them are better than a
     baseline that breaks them nearly always."""
     if evidence.broken_share > MOST_BROKEN:

@@ -282,7 +282,7 @@ class StudyJob:
                     wait_s = _TELL_EVERY_S
             if not why:
                 return True
-            self._tell(study, {"waits": why})
+            self._publish_progress(study, {"waits": why})
             woken = self._woken.setdefault(study.kept.id, asyncio.Event())
             woken.clear()
             if (await self._get(study.kept.id)).state is _S.PAUSED:
@@ -304,7 +304,7 @@ class StudyJob:
                 "runs": used.runs,
                 "why": step.why,
             }
-            self._tell(study, data, _share(study.spec, used.runs, used.seconds))
+            self._publish_progress(study, data, _share(study.spec, used.runs, used.seconds))
             if (await self._jobs.wait(str(id), _TELL_EVERY_S)).status.ended:
                 return await asyncio.to_thread(self._store.runs.get, id)
 
@@ -338,7 +338,7 @@ class StudyJob:
             done, total = status.done, status.record.campaign.run_count
             share = _SEARCHES + (1 - _SEARCHES) * done / total
             data = {"phase": "confirming", "campaign": name, "done": done, "total": total}
-            self._tell(study, data, min(share, _MAX_SHARE))
+            self._publish_progress(study, data, min(share, _MAX_SHARE))
         found, environments = await self._work.run(judge, kept.id)
         await self._finish(kept.id, found, environments)
         return True
@@ -422,7 +422,9 @@ class StudyJob:
     async def _study(self, id: UUID) -> Study:
         return await asyncio.to_thread(lambda: read_study(self._store, self._store.studies.get(id)))
 
-    def _tell(self, study: Study, data: Mapping[str, Any], share: float | None = None) -> None:
+    def _publish_progress(
+        self, study: Study, data: Mapping[str, Any], share: float | None = None
+    ) -> None:
         spec, used = study.spec, study.used
         known = _share(spec, used.runs, used.seconds) if share is None else share
         self._bus.progress(EventTopic.STUDY, study.kept.id, {"share": round(known, 4), **data})

@@ -37,6 +37,6 @@ def tune() -> None:
     """Find better settings for a scenario, and prove that they are better.
 
     STUDY.toml names a scenario, the tunables to vary, the objective and a budget; the options of
-    `vmtune tune run` do, too. The best few are held against the default in a campaign of fresh
+    `vmtune tune run` do, too. The best few are compared with the default in a campaign of fresh
     runs: only its verdict counts. A winner becomes a profile that is assigned to nothing.
     """

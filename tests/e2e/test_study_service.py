@@ -1,0 +1,82 @@
+"""A study through the real service with real QEMUs, and through its sudden death."""
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.live import Service, wait_for
+from tests.support.qemu import installed
+from vmtune.bench.run_folder import processes_of
+from vmtune.client.connection.http import Document
+
+NO_QEMU = installed().why_not
+pytestmark = pytest.mark.skipif(bool(NO_QEMU), reason=NO_QEMU or "never")
+
+STUDY: dict[str, Any] = {
+    "name": "tiny",
+    "scenario": {
+        "name": "test/tiny-study",
+        "vm": {"memory_bytes": "64Mi"},
+        "workload": {"region_bytes": "16Mi", "beat_ms": 5},
+        "warmup_s": 0,
+        "cooldown_s": 0,
+        "max_seconds": 60,
+        "max_iterations": 1000,
+    },
+    "objective": "minimise total_time_ms where completed",
+    "space": {"multifd": {}, "multifd_channels": {"low": 2, "high": 3}},
+    "budget": {"runs": 22},
+    "confirm_blocks": 6,
+    "finalists": 1,
+    "rivals": False,
+    "seed": 1,
+}
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with tempfile.TemporaryDirectory(prefix="vt-") as name:
+        os.environ["VMTUNE_BENCH_DIR"] = str(Path(name) / "bench")
+        made = Service(tmp_path)
+        try:
+            made.start()
+            yield made
+            assert processes_of(Path(name)) == []
+        finally:
+            made.stop()
+            del os.environ["VMTUNE_BENCH_DIR"]
+
+
+def test_a_study_survives_a_sudden_death_and_ends_with_its_result(service: Service) -> None:
+    id = str(service.client.post("/studies", STUDY)["id"])
+
+    def look() -> Document:
+        return service.client.get(f"/studies/{id}")
+
+    def runs() -> list[Document]:
+        return list(service.client.items("/runs", {"study": id}))
+
+    wait_for(
+        lambda: look()["used"]["runs"] >= 1 and any(r["state"] == "running" for r in runs()),
+        "a run to be in its middle",
+        within_s=120,
+    )
+    service.kill()
+    service.start()
+    wait_for(lambda: look()["ended"], "the study to end", within_s=400)
+    record = look()
+    assert record["state"] == "completed", record["reason"]
+    assert record["result"]["finding"] in ("better", "no better settings found")
+    trials = list(service.client.items(f"/studies/{id}/trials"))
+    told = Counter(run["run"] for one in trials for run in one["runs"] if run["run"])
+    assert told == Counter(run["id"] for run in runs() if run["counts"])
+    assert {run["state"] for run in runs()} <= {"completed", "interrupted"}
+    assert trials[0]["medians"]["total_time_ms"] > 0
+    drafted = record["result"]["draft"]
+    assert (drafted is not None) == (record["result"]["finding"] == "better")
+    assert service.client.get("/assignments")["items"] == []
