@@ -24,6 +24,8 @@ from vmtune.model.tunables.tunable import Kind, Route
 
 SENT_ONLY_BY_BENCHMARKS = set(qmp_allowed.FOR_BENCHMARKS)
 """tests/contract/test_bench_direct.py and its like send them."""
+SENT_WITH_DISKS = {"migrate-continue"}
+"""tests/e2e/test_copied_disks_direct.py sends it."""
 BUILD = qemu.builds()[0]
 SENT_TO_OTHERS = {"query-accelerators"} if BUILD.release < (11,) else {"query-kvm"}
 
@@ -127,5 +129,5 @@ async def test_the_list_is_what_a_run_sends(
             bench.source.tunables = bench.destination.tunables = tunables
             await run(bench)
     assert refused == []  # some who ask take a refusal for an answer
-    elsewhere = SENT_ONLY_BY_BENCHMARKS | SENT_TO_OTHERS
+    elsewhere = SENT_ONLY_BY_BENCHMARKS | SENT_TO_OTHERS | SENT_WITH_DISKS
     assert sent == set(qmp_allowed.ALLOWED) - elsewhere

@@ -36,12 +36,13 @@ from vmtune.model.workload import Workload
 SEED = os.environ.get("SEED", "1")
 GIB = 1 << 30
 TIMED_BYTES, SMALL_BYTES = 4 * GIB, 96 * MIB
-TIMED, CHECKED = 10, 50
-GUEST = Workload(region_bytes=64 * MIB, idle_ms=500, check=1)
+TIMED, CHECKED = 9, 50
+GUEST = Workload(region_bytes=128 * MIB, idle_ms=500, check=1)
 """It writes to the disk while it rests."""
+MEMORY_BYTES = 256 * MIB
 ARMS = ("virsh", "vmtune", "chosen")
 SAME = {"copy_storage": "on"}
-CHOSEN = {**SAME, "multifd": "on"}
+CHOSEN = {**SAME, "multifd": "on", "multifd_channels": 2, "downtime_limit_ms": "500ms"}
 FORMATS = ("qcow2", "raw")
 
 
@@ -102,7 +103,7 @@ def run(size_bytes: int, formats: tuple[str, ...], rounds: int) -> Found:
         own_file_systems(live, 2 * size_bytes + GIB // 2)
         for format in formats:
             disk = make_disk(live, size_bytes, format, f"{SEED} {format}")
-            with vm_on(live, disk, GUEST) as vm:
+            with vm_on(live, disk, GUEST, MEMORY_BYTES) as vm:
                 go(live, vm, disk, rounds, found)
     return found
 

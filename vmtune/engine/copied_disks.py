@@ -57,16 +57,20 @@ async def end_copies(
     destination: Driver | None,
     *,
     may_have_run: bool = False,
+    source: Driver | None = None,
 ) -> tuple[Problem, ...]:
     """Once it is certain how the migration ended: have the destination forget what was prepared,
     and remove the images that were made for a VM that did not arrive. Those of the source stay.
 
     :param may_have_run: the guest may have run on the destination, and its images there may be
         newer than the source's: they stay, and are told.
+    :param source: where nothing but vmtune ends copies: without libvirt.
     :return: what was not removed.
     """
     if not record.disks:
         return ()
+    if source is not None:
+        await _released(record.vm, source, ())
     arrived = state is MigrationState.COMPLETED
     made = [] if arrived else [disk.path for disk in record.disks if disk.created]
     remove = [] if may_have_run else made

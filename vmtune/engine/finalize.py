@@ -103,7 +103,7 @@ async def finalize(
             await _reset(record, source, destination)
         if libvirt:
             await restore_arrived(record, destination)
-        await end_copies(record, end.state, destination)
+        await end_copies(record, end.state, destination, source=None if libvirt else source)
         if record.disks:
             fields["disks"] = arrived(record.disks)
         problems = (*paused, *lacks, *await _left_behind(record, source))
@@ -114,7 +114,13 @@ async def finalize(
             await _reset(record, source, None if libvirt else destination)
         # On neither host: it may have arrived unnoticed, and ended there.
         may_have_run = end.gone or harms_guest(end.why)
-        left = await end_copies(record, end.state, destination, may_have_run=may_have_run)
+        left = await end_copies(
+            record,
+            end.state,
+            destination,
+            may_have_run=may_have_run,
+            source=None if libvirt else source,
+        )
         problems = (*paused, *await _restore_journal(record, source), *left)
         outcomes = close_outcomes(record, "the migration did not complete")
     problems = (*record.problems, *problems)

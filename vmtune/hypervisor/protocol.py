@@ -294,7 +294,7 @@ class Driver(Controls, Protocol):
         """What this host offers of what a VM of another host needs."""
 
     async def disks(self, vm: UUID) -> Sequence[Disk]:
-        """The disks of a running VM, with their sizes; none without libvirt."""
+        """The disks of a running VM, with their sizes."""
 
     async def prepare_images(
         self, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool

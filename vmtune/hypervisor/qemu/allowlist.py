@@ -52,6 +52,7 @@ FOR_MIGRATION = (
     "migrate-incoming",
     "migrate_cancel",
     "migrate-start-postcopy",
+    "migrate-continue",
     "migrate-pause",
     "migrate-recover",
     "calc-dirty-rate",

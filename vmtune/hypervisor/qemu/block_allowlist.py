@@ -1,5 +1,6 @@
 """Of the QMP commands for block nodes, what leaves vmtune: an export by NBD on a unix socket, of
-nodes that are there read-only, and writable of vmtune's own alone."""
+nodes that are there read-only, and writable of vmtune's own alone; and for a migration that copies
+disks, exports and mirrors whose names begin with :data:`COPY`."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ Arguments = Mapping[str, Any]  # any JSON
 OWN = "vmtune-"
 """What the names of nodes, exports and jobs begin with that are vmtune's own."""
 FILE, NODE, EXPORT, JOB = f"{OWN}file", f"{OWN}node", f"{OWN}export", f"{OWN}create"
+COPY = f"{OWN}copy-"
+"""Of what copies disks."""
 SOCKET = f"{OWN}nbd.sock"
 """The only name that an NBD server's socket is given: QEMU removes what it finds in its place."""
 
@@ -23,14 +26,15 @@ def _listens_on_a_socket(arguments: Arguments) -> str:
     address = arguments.get("addr")
     data = address.get("data") if isinstance(address, Mapping) else None
     path = data.get("path") if isinstance(data, Mapping) else None
-    known = (
-        set(arguments) <= {"addr", "max-connections"}
-        and isinstance(address, Mapping)
-        and address.get("type") == "unix"
-        and isinstance(path, str)
-        and PurePath(path).name == SOCKET
-    )
-    return "" if known else f"an NBD server listens on a unix socket called {SOCKET} alone"
+    if not (set(arguments) <= {"addr", "max-connections"} and isinstance(address, Mapping)):
+        return "an NBD server listens on an address, and has a number of clients at most"
+    if address.get("type") == "inet":
+        plain = isinstance(data, Mapping) and set(data) == {"host", "port"}
+        return "" if plain else "an NBD server listens on a host and a port"
+    known = address.get("type") == "unix" and isinstance(path, str)
+    if known and PurePath(str(path)).name == SOCKET:
+        return ""
+    return f"an NBD server listens on TCP, or on a unix socket called {SOCKET}"
 
 
 def _exports(arguments: Arguments) -> str:
@@ -39,7 +43,8 @@ def _exports(arguments: Arguments) -> str:
         return "nodes are exported by NBD, with a name and an iothread at most"
     if not _is_own(arguments.get("id")):
         return f"the id of an export begins with {OWN}"
-    if arguments.get("writable", False) is not False and not _is_own(arguments.get("node-name")):
+    own = _is_own(arguments.get("node-name")) or _is_copy(arguments.get("id"))
+    if arguments.get("writable", False) is not False and not own:
         return "what is not vmtune's own is exported read-only"
     return ""
 
@@ -59,6 +64,10 @@ def _adds_a_node(arguments: Arguments) -> str:
         known |= {"file"}
         if not _is_own(arguments.get("file")):
             return "a format goes on a node of vmtune's own alone"
+    elif driver == "nbd":
+        known |= {"server", "export"}
+        if not _is_copy(arguments.get("node-name")) or not _is_copy(arguments.get("export")):
+            return f"a node at another QEMU's begins with {COPY}"
     else:
         return "only scratch nodes are added"
     return "" if set(arguments) <= known else f"a {driver} node is added plain"
@@ -85,6 +94,22 @@ def _forgets_a_job(arguments: Arguments) -> str:
     return "" if _is_own(arguments.get("id")) else "only vmtune's own jobs are dismissed"
 
 
+def _mirrors(arguments: Arguments) -> str:
+    names = {"job-id", "target"}
+    known = {*names, "device", "sync", "auto-dismiss", "copy-mode", "speed"}
+    fits = set(arguments) <= known and all(_is_copy(arguments.get(name)) for name in names)
+    return "" if fits else "a disk is mirrored to a node of a copy alone"
+
+
+def _ends_a_copy(arguments: Arguments) -> str:
+    known = set(arguments) <= {"device", "force"} and _is_copy(arguments.get("device"))
+    return "" if known else "only copies of disks are ended"
+
+
+def _is_copy(name: object) -> bool:
+    return isinstance(name, str) and name.startswith(COPY)
+
+
 def _is_own(name: object) -> bool:
     return isinstance(name, str) and name.startswith(OWN)
 
@@ -98,6 +123,8 @@ GUARDS: Mapping[str, Callable[[Arguments], str]] = MappingProxyType(
         "blockdev-del": _removes_a_node,
         "blockdev-create": _formats,
         "job-dismiss": _forgets_a_job,
+        "blockdev-mirror": _mirrors,
+        "block-job-cancel": _ends_a_copy,
     }
 )
 """What the arguments of a command have to be: why they are refused, empty where they are not."""

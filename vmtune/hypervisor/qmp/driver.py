@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -31,8 +32,11 @@ from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.hypervisor.qemu.names import vm_state
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
+from vmtune.hypervisor.qmp import copies
 from vmtune.hypervisor.qmp.agent_socket import SocketChannel, find_socket
 from vmtune.hypervisor.qmp.arrival import refuse_at_switchover
+from vmtune.hypervisor.qmp.copies import Pair
+from vmtune.hypervisor.qmp.disks import as_seen, read_disks
 from vmtune.hypervisor.qmp.migration import DirectMigration, Endpoint, as_cancelled, restore
 from vmtune.hypervisor.qmp.monitor import NO_QEMU, QmpMonitor
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent, Qemu
@@ -56,6 +60,9 @@ from vmtune.model.migration.record import (
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.rows.storage import COPIES
+from vmtune.model.tunables.texts import targets
+from vmtune.model.tunables.tunable import Value
 
 _T = TypeVar("_T")
 _HELD_UP_AFTER_S = 5.0
@@ -98,6 +105,7 @@ class QmpDriver:
         self._hub = EventHub()
         self._prior: dict[UUID, Prior] = {}
         self._migrations: set[DirectMigration] = set()
+        self._switching: set[UUID] = set()
         self._aborted: set[UUID] = set()  # whose migration QEMU was asked to cancel
 
     @property
@@ -239,7 +247,11 @@ class QmpDriver:
             raise qemu_control.already_migrating()  # before its settings are touched
         waiting = await destination._waiting_for(qemu)
         migration = DirectMigration(
-            Endpoint("source", qemu), Endpoint("destination", waiting), order, self._hub.subscribe()
+            Endpoint("source", qemu),
+            Endpoint("destination", waiting),
+            order,
+            self._hub.subscribe(),
+            await _pairs(qemu, waiting, order.values),
         )
         address = direct_address(order.values, destination._migration_address)
         try:
@@ -254,12 +266,37 @@ class QmpDriver:
 
     async def migration(self, vm: UUID, at_ms: int = 0) -> Snapshot:
         """The VM's outgoing migration. QEMU keeps the last one's figures until it ends."""
+        if any(each.copying and not each.done for each in self._own(vm)):
+            return Snapshot(QemuStatus.SETUP)
         reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
         with reading_reply("its migration"):
             snapshot = read_query_migrate(reply, at_ms)
+        if snapshot.status is QemuStatus.PRE_SWITCHOVER and not self._own(vm):
+            await self._switch_over(vm)
         if snapshot.status is QemuStatus.SETUP:
             self._aborted.discard(vm)  # another one, whoever has begun it
         return as_cancelled(snapshot) if vm in self._aborted else snapshot
+
+    def _own(self, vm: UUID) -> list[DirectMigration]:
+        """The VM's migrations that this process has begun and that have not ended."""
+        return [each for each in self._migrations if each.source.qemu.uuid == vm]
+
+    async def _switch_over(self, vm: UUID) -> None:
+        """Go on with a migration that copies disks and whose starter has died since: its guest
+        stands until the copies are ended."""
+        if vm in self._switching:
+            return
+        self._switching.add(vm)
+        try:
+            monitor = (await self._find(vm)).monitor
+            if await copies.has_copies(monitor):
+                await copies.drain(monitor)
+                await monitor.execute("migrate-continue", {"state": "pre-switchover"})
+        except CommandRefused:
+            qemu = await self._find(vm)
+            await qemu.monitor.execute("migrate_cancel")
+        finally:
+            self._switching.discard(vm)
 
     async def outgoing(self) -> Sequence[UUID]:
         """Of the QEMUs that are connected, those that migrate away: the others' monitors may be in
@@ -314,6 +351,10 @@ class QmpDriver:
             raise TooLate(f"no migration is active: {ended}")
         qemu = await self._find(vm)
         mine = [each for each in self._migrations if each.source.qemu is qemu]
+        if any(each.copying for each in mine):
+            for migration in mine:
+                migration.aborted = True  # QEMU does not migrate yet
+            return
         for migration in mine:
             await migration.arrival.hold()
             migration.aborted = True
@@ -407,33 +448,44 @@ class QmpDriver:
         return None if sizes is None else sizes[1]
 
     async def offer(self, vm: VmFacts) -> Offer:
-        """The QEMU that waits has been started with what it needs."""
+        """The disks of the QEMU that waits, which has been started with all that it needs."""
+        with contextlib.suppress(NotFound, CommandRefused):
+            disks = {disk.target: as_seen(disk) for disk in await self.disks(vm.uuid)}
+            return replace(UNKNOWN_OFFER, disks=disks)
         return UNKNOWN_OFFER
 
     async def disks(self, vm: UUID) -> Sequence[Disk]:
-        """None: the QEMU that waits has been started with what it needs."""
-        return ()
+        """Its disks, as QEMU says; their targets are the names of their devices."""
+        return tuple((await self._ask(vm, _nodes)).values())
 
     async def prepare_images(
         self, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool
     ) -> Sequence[CopiedDisk]:
-        """Refused where there are any: a plan says so before (``copy_needs_libvirt``)."""
-        if disks:
-            raise CommandRefused(
-                "a QEMU without libvirt copies no disks",
-                field="values.copy_storage",
-                code="copy_needs_libvirt",
-                remedy="use shared storage, or unset it",
-            )
+        """The QEMU that waits has opened its images already: none is created."""
+        sizes = {disk.target: disk.capacity_bytes for disk in await self.disks(vm)}
+        for disk in disks:
+            if sizes.get(disk.target) != disk.total_bytes:
+                raise CommandRefused(
+                    f"the QEMU that waits has a disk {disk.target} of {sizes.get(disk.target)} "
+                    f"bytes, and the source's has {disk.total_bytes}",
+                    field="values.copy_storage",
+                    code="copy_other_size",
+                    remedy="start it with an image of the same size",
+                )
         return disks
 
     async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
-        """Nothing: none was prepared."""
+        """End the copies of the source's QEMU, and remove the exports of the one that waits: it was
+        started with its images, which stay."""
+        with contextlib.suppress(NotFound):
+            qemu = await self._find(vm)
+            await copies.drop(qemu.monitor)
+            await copies.unexport(qemu.monitor)
         return ()
 
     async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
-        """None."""
-        return {}
+        """The disks' jobs that copy."""
+        return await self._ask(vm, lambda qemu: copies.progress(qemu.monitor, targets))
 
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of its QEMU's objects."""
@@ -606,6 +658,38 @@ class QmpDriver:
         if qemu.known:
             text = f"the connection to {qemu.path} was lost"
             self._hub.publish(DriverEvent(EventKind.CONNECTION_LOST, qemu.uuid, text))
+
+
+async def _nodes(qemu: Qemu) -> dict[str, Disk]:
+    """Its disks, by their block nodes."""
+    process = qemu.process()
+    return await read_disks(qemu.monitor, process.pid if process is not None else None)
+
+
+async def _pairs(source: Qemu, waiting: Qemu, values: Mapping[str, Value]) -> list[Pair]:
+    """The disks that a migration copies, as libvirt would choose them.
+
+    :raise CommandRefused: one has no counterpart, or that is the same file.
+    """
+    if not any(values.get(name) is True for name in COPIES):
+        return []
+    named = values.get("copy_disks")
+    there = {disk.target: (node, disk) for node, disk in (await _nodes(waiting)).items()}
+    pairs: list[Pair] = []
+    for node, disk in (await _nodes(source)).items():
+        chosen = disk.target in targets(named) if isinstance(named, str) else disk.is_copied
+        if not chosen:
+            continue
+        found = there.get(disk.target)
+        if found is None or as_seen(found[1]).is_same(disk):
+            raise CommandRefused(
+                f"the QEMU that waits has no disk {disk.target} of its own",
+                field="values.copy_storage",
+                code="copy_not_waited_for",
+                remedy="start it with the same devices, and an image of the same size for each",
+            )
+        pairs.append(Pair(disk.target, node, found[0]))
+    return pairs
 
 
 def _direct(destination: Driver) -> QmpDriver:

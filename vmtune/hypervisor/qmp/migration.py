@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.event_hub import Subscription
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder
 from vmtune.hypervisor.qemu.allowlist import BLOCKTIME, SWITCHES
+from vmtune.hypervisor.qemu.block_allowlist import SOCKET
 from vmtune.hypervisor.qemu.names import capabilities
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
+from vmtune.hypervisor.qmp import copies
 from vmtune.hypervisor.qmp.arrival import Arrival
+from vmtune.hypervisor.qmp.copies import Pair
 from vmtune.hypervisor.qmp.qemu import Qemu
 from vmtune.model.host.network import DirectAddress
 from vmtune.model.host.uri import in_brackets
@@ -33,6 +36,7 @@ from vmtune.model.tunables.rows.storage import CALL_ARGUMENTS
 from vmtune.model.tunables.tunable import QmpKind, Route, Value
 
 _LOOK_EVERY_S = 0.5
+_COPIES_EVERY_S = 0.1
 _TOTALS_AFTER_S = 0.02
 _TOTALS_ATTEMPTS = 250
 
@@ -75,16 +79,19 @@ class Endpoint:
         self.prior = Prior(tuple(in_order(undo(changes, readings), readings)), has)
         return self.prior
 
-    async def prepare(self, counts_blocktime: bool = False) -> None:
+    async def prepare(self, counts_blocktime: bool = False, *, waits: bool = False) -> None:
         """Set what was given to :meth:`look`.
 
         :param counts_blocktime: have QEMU count what a post-copy costs, where it can.
+        :param waits: have the source wait at the switchover until it is told to go on.
         :raise CommandRefused: QEMU refused one, which is named, and the side too.
         """
         has = self.prior.switches
         on = {"events": True, "return-path": True}
         if counts_blocktime and BLOCKTIME in has:
             on[BLOCKTIME] = True
+        if waits:
+            on["pause-before-switchover"] = True
         with self._named():
             # First: some of them exclude what is set next.
             await _switch(self.qemu, {name: False for name, was_on in has.items() if was_on})
@@ -179,17 +186,26 @@ class DirectMigration:
     ``aborted`` is whether QEMU has been asked to cancel it.
 
     :param news: the source's events, which save waiting for the next look.
+    :param disks: those that are copied before the memory.
     """
 
     begun = True
     """What QEMU refuses to begin has no handle."""
 
     def __init__(
-        self, source: Endpoint, destination: Endpoint, order: MigrateOrder, news: Subscription
+        self,
+        source: Endpoint,
+        destination: Endpoint,
+        order: MigrateOrder,
+        news: Subscription,
+        disks: Sequence[Pair] = (),
     ) -> None:
         self.source = source
         self.destination = destination
         self.aborted = False
+        self.copying = bool(disks)
+        """QEMU does not migrate yet: disks are copied."""
+        self._copies = disks
         self.arrival = Arrival(source.qemu, destination.qemu)
         self._order = order
         self._news = news
@@ -207,16 +223,85 @@ class DirectMigration:
             await self._look_at_both()
             await self.arrival.note_source()
             await self.destination.prepare(bool(self._order.values.get("postcopy")))
-            await self.source.prepare()
+            await self.source.prepare(waits=bool(self._copies))
             uri = await self._listen(address)
-            begins = True
-            await self.source.qemu.monitor.execute("migrate", {"uri": uri})
+            if self._copies:
+                await self._begin_copies(address)
+            else:
+                begins = True
+                await self.source.qemu.monitor.execute("migrate", {"uri": uri})
         except VmtuneError as error:
             if not (begins and isinstance(error, OutcomeUnknown)):
+                await self._drop_copies()
                 await self.source.put_back()
                 await self.destination.put_back()
             raise
-        self._follower = asyncio.create_task(self._follow(), name=f"migration {self._order.vm}")
+        self._follower = asyncio.create_task(self._follow(uri), name=f"migration {self._order.vm}")
+
+    async def _begin_copies(self, address: DirectAddress) -> None:
+        values = self._order.values
+        there = self.destination.qemu
+        port = values.get("disks_port")
+        server = dict(
+            await copies.export(
+                there.monitor,
+                self._copies,
+                address.listen,
+                port if isinstance(port, int) else None,
+                str(there.path.with_name(SOCKET)),
+            )
+        )
+        if "host" in server:
+            server["host"] = address.connect
+        limit = values.get("max_bandwidth_bytes_per_s")
+        how = copies.How(
+            values.get("copy_storage_incremental") is True,
+            values.get("copy_synchronous_writes") is True,
+            limit if isinstance(limit, int) else 0,
+        )
+        await copies.mirror(self.source.qemu.monitor, self._copies, server, how)
+
+    async def _drop_copies(self) -> None:
+        """Whatever the migration's end. What cannot be removed now is once it is finalized."""
+        if not self._copies:
+            return
+        with contextlib.suppress(VmtuneError):
+            await copies.drop(self.source.qemu.monitor)
+        with contextlib.suppress(VmtuneError):
+            await copies.unexport(self.destination.qemu.monitor)
+
+    async def _copy_first(self, uri: str) -> VmtuneError | None:
+        """Wait until the disks are copied, and begin to send the memory."""
+        monitor = self.source.qemu.monitor
+        try:
+            while not await copies.all_ready(monitor, self._copies):
+                if self.aborted:
+                    break
+                await asyncio.sleep(_COPIES_EVERY_S)
+            if self.aborted:
+                return _ended_badly(Snapshot(QemuStatus.CANCELLED))
+            self.copying = False
+            await monitor.execute("migrate", {"uri": uri})
+        except CommandRefused as refusal:
+            return refusal
+        except VmtuneError as error:
+            return OutcomeUnknown(error.message, remedy="look again how it ended")
+        return None
+
+    async def _switch_over(self) -> VmtuneError | None:
+        """The guest stands still: end the copies, and let the migration go on."""
+        monitor = self.source.qemu.monitor
+        try:
+            await copies.drain(monitor)
+            await copies.unexport(self.destination.qemu.monitor)
+            await monitor.execute("migrate-continue", {"state": "pre-switchover"})
+        except CommandRefused as refusal:
+            with contextlib.suppress(VmtuneError):
+                await monitor.execute("migrate_cancel")
+            return refusal
+        except VmtuneError as error:
+            return OutcomeUnknown(error.message, remedy="look again how it ended")
+        return None
 
     async def _look_at_both(self) -> None:
         """What is set now, noted before anything is."""
@@ -288,9 +373,12 @@ class DirectMigration:
             self._follower.cancel()
             await asyncio.wait([self._follower])
 
-    async def _follow(self) -> VmtuneError | None:
+    async def _follow(self, uri: str) -> VmtuneError | None:
         """Wait for the end; what went wrong, which :meth:`wait` raises."""
-        error = await self._end()
+        error = await self._copy_first(uri) if self._copies else None
+        if error is None:
+            error = await self._end()
+        await self._drop_copies()
         if not isinstance(error, OutcomeUnknown):
             try:
                 await self.arrival.ended(completed=error is None)
@@ -303,11 +391,17 @@ class DirectMigration:
 
     async def _end(self) -> VmtuneError | None:
         incomplete = 0
+        waits = bool(self._copies)
+        broken: VmtuneError | None = None
         while True:
             try:
                 snapshot = await self._look()
             except VmtuneError as error:
                 return OutcomeUnknown(error.message, remedy="look again how it ended")
+            if waits and snapshot.status is QemuStatus.PRE_SWITCHOVER:
+                waits = False
+                broken = await self._switch_over()
+                continue
             if snapshot.status is QemuStatus.COMPLETED:
                 # 7.2 says so before the figures are there.
                 incomplete += 1
@@ -315,7 +409,7 @@ class DirectMigration:
                     return None
                 await asyncio.sleep(_TOTALS_AFTER_S)
             elif snapshot.final or snapshot.status is QemuStatus.NONE:
-                return _ended_badly(snapshot)
+                return broken or _ended_badly(snapshot)
             else:
                 await self._news_of_it()
 

@@ -44,9 +44,9 @@ DISK_ROWS = (
         "check that they are on storage that both hosts have, or copy them (copy_storage=on)",
     ),
     blocker(
-        "copy_needs_libvirt",
-        "a QEMU without libvirt copies no disks",
-        "use shared storage, or unset it",
+        "copy_not_waited_for",
+        "the QEMU that waits on the destination has no disk {target}",
+        "start it with the same devices, and an image of the same size for each disk",
     ),
     blocker(
         "no_such_disk",

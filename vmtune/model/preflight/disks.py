@@ -38,9 +38,7 @@ def check_disks(situation: Situation) -> Iterator[Finding]:
     if destination is None:
         return
     if not situation.libvirt:
-        for name in COPIES:
-            if situation.on(name):
-                yield Finding("copy_needs_libvirt", name)
+        yield from _direct(situation)
         return
     needs = situation.vm.hardware
     if needs is None:
@@ -57,6 +55,31 @@ def check_disks(situation: Situation) -> Iterator[Finding]:
     yield from _one_image(copied, situation)
     yield from _room(copied, there, situation)
     yield from _shared([disk for disk in needs.disks if disk not in copied], there)
+
+
+def _direct(situation: Situation) -> Iterator[Finding]:
+    """Of QEMUs without libvirt: the one that waits has a disk for each that is copied."""
+    name = next((name for name in COPIES if situation.on(name)), None)
+    if name is None or situation.destination is None:
+        return
+    there = (situation.destination.offer or UNKNOWN_OFFER).disks
+    yield from _unknown_targets(
+        situation.vm.hardware.disks if situation.vm.hardware else (), situation
+    )
+    copied = copied_disks(situation)
+    if not copied:
+        yield Finding("nothing_to_copy", name)
+    for disk in copied:
+        at = there.get(disk.target, DISK_NOT_SEEN)
+        evidence: dict[str, str | int] = {"target": disk.target, "path": disk.path}
+        if not disk.path:
+            yield Finding("disk_cannot_be_copied", name, evidence)
+        elif not at.present:
+            yield Finding("copy_not_waited_for", name, evidence)
+        elif at.is_same(disk):
+            yield Finding("copy_onto_itself", name, evidence)
+        elif at.is_same(disk) is None:
+            yield Finding("copy_may_be_onto_itself", name, evidence)
 
 
 def _unknown_targets(disks: tuple[Disk, ...], situation: Situation) -> Iterator[Finding]:

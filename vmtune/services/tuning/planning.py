@@ -10,11 +10,13 @@ from uuid import UUID
 from vmtune.errors import CommandRefused, InvalidInput, NotFound
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState
+from vmtune.model.host.hardware import Hardware
 from vmtune.model.host.network import with_network
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.situation import Destination, Permissions, Situation
 from vmtune.model.preflight.rings import wants_reaper
 from vmtune.model.tunables.registry import TunableRegistry
+from vmtune.model.tunables.rows.storage import COPIES
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import (
@@ -100,7 +102,7 @@ class PlanService:
         goal: Destination | None = None
         if destination is not None:
             driver_there = await self._hosts.driver(destination)
-            facts = await _with_disks(driver, facts)
+            facts = await _with_disks(driver, facts, desired.values)
             goal = await self._destination(destination, driver_there, name, facts)
             same = goal.host.uuid == host.uuid and host.connection is Connection.LIBVIRT
             if destination == name or same:
@@ -215,9 +217,16 @@ def _stated(
     return DesiredValues("", 0, *accept(values, steps, tunables))
 
 
-async def _with_disks(driver: Driver, facts: VmFacts) -> VmFacts:
-    """With the sizes of its disks."""
-    if facts.hardware is None or not any(disk.path for disk in facts.hardware.disks):
+async def _with_disks(driver: Driver, facts: VmFacts, values: Mapping[str, Value]) -> VmFacts:
+    """With the sizes of its disks. A QEMU without libvirt is asked for them where they are to be
+    copied."""
+    if facts.hardware is None:
+        asked = facts.capabilities and any(values.get(name) is True for name in COPIES)
+        if not asked:
+            return facts
+        disks = tuple(await driver.disks(facts.uuid))
+        return replace(facts, hardware=Hardware(disks=disks)) if disks else facts
+    if not any(disk.path for disk in facts.hardware.disks):
         return facts
     disks = tuple(await driver.disks(facts.uuid))
     return replace(facts, hardware=replace(facts.hardware, disks=disks))

@@ -25,11 +25,26 @@ from vmtune.model.tunables.tunable import QmpKind
 MAIN_LOOP = {"qom-type": "main-loop", "id": "main-loop"}
 NBD = {"addr": {"type": "unix", "data": {"path": "/run/x/vmtune-nbd.sock"}}}
 EXPORT = {"type": "nbd", "id": "vmtune-export", "node-name": "vmtune-node"}
+MIRROR = {"job-id": "vmtune-copy-a", "device": "disk0", "target": "vmtune-copy-a", "sync": "full"}
+REMOTE = {
+    "driver": "nbd", "node-name": "vmtune-copy-a", "export": "vmtune-copy-a",
+    "server": {"type": "inet", "host": "10.0.0.2", "port": "49216"},
+}  # fmt: skip
+COPIES: list[tuple[str, dict[str, Any]]] = [
+    ("nbd-server-start", {"addr": {"type": "inet", "data": {"host": "::", "port": "1"}}}),
+    ("block-export-add", {
+        "type": "nbd", "id": "vmtune-copy-a", "name": "vmtune-copy-a", "node-name": "disk0",
+        "writable": True,
+    }),
+    ("blockdev-add", REMOTE),
+    ("blockdev-mirror", MIRROR),
+    ("block-job-cancel", {"device": "vmtune-copy-a", "force": False}),
+]  # fmt: skip
 DANGEROUS = (
     "quit", "human-monitor-command", "system_powerdown", "system_reset", "device_add",
     "device_del", "blockdev-reopen", "nbd-server-add", "chardev-add", "netdev_add",
     "dump-guest-memory", "memsave", "pmemsave", "screendump", "getfd", "add-fd", "object-del",
-    "set_password", "blockdev-backup", "blockdev-mirror", "transaction", "snapshot-save",
+    "set_password", "blockdev-backup", "transaction", "snapshot-save",
     "xen-save-devices-state", "qmp_capabilities", "device-list-properties",
 )  # fmt: skip
 BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
@@ -48,7 +63,14 @@ BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
     ("migrate-set-parameters", {"max-bandwidth": 1, "block-bitmap-mapping": []}),
     ("migrate-set-parameters", {"direct-io": True}),
     ("migrate-set-capabilities", {"capabilities": [{"capability": "x-colo", "state": True}]}),
-    ("nbd-server-start", {"addr": {"type": "inet", "data": {"host": "::", "port": "1"}}}),
+    ("nbd-server-start", {"addr": {"type": "inet", "data": {"host": "::", "to": 9}}}),
+    ("blockdev-mirror", {"job-id": "vmtune-copy-a", "device": "disk0", "target": "disk1"}),
+    ("blockdev-mirror", {**MIRROR, "replaces": "disk0"}),
+    ("blockdev-mirror", {**MIRROR, "job-id": "backup"}),
+    ("block-job-cancel", {"device": "backup"}),
+    ("blockdev-add", {"driver": "nbd", "node-name": "vmtune-x", "export": "vmtune-copy-a"}),
+    ("blockdev-add", {**REMOTE, "tls-creds": "x"}),
+    ("block-export-add", {**EXPORT, "node-name": "disk0", "writable": True}),
     ("nbd-server-start", {"addr": {"type": "unix", "data": {"path": "/etc/passwd"}}}),
     ("nbd-server-start", {"addr": {"type": "fd", "data": {"str": "vmtune-nbd.sock"}}}),
     ("nbd-server-start", {}),
@@ -187,3 +209,8 @@ def test_there_is_no_way_past_it() -> None:
         made = {name: text.count(channel) for name, text in texts.items() if channel in text}
         assert made == {driver: 1}, "elsewhere than behind the check of what guests run"
         assert f"GuestAgent({channel}" in texts[driver]
+
+
+@pytest.mark.parametrize(("command", "arguments"), COPIES)
+def test_what_copies_disks_is_sent(command: str, arguments: dict[str, Any]) -> None:
+    check(command, arguments)

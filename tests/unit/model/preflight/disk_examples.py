@@ -40,8 +40,11 @@ def disks_at(at: DiskAtHost, disk: Disk = LOCAL, **values: Any) -> Situation:
 
 
 def _without_libvirt() -> Situation:
-    goal = Destination("b", direct_host("b"), None)
-    return situation(COPIED, host=direct_host(), destination=goal)
+    """The QEMU that waits has none of the VM's disks."""
+    goal = Destination("b", direct_host("b"))
+    return situation(
+        COPIED, host=direct_host(), destination=goal, vm=vm(hardware=Hardware(disks=(LOCAL,)))
+    )
 
 
 SECOND = replace(LOCAL, target="vdb", path="/y")
@@ -57,7 +60,7 @@ DISK_EXAMPLES: list[tuple[str, str, Situation]] = [
     ("disk_in_use", "", disks_at(replace(SAME, used_by="other", in_use=True))),
     ("disk_cache_unsafe", "", disks_at(UNSEEN, replace(LOCAL, cache="unsafe"))),
     ("disks_not_seen", "", disks_at(DiskAtHost())),
-    ("copy_needs_libvirt", "copy_storage", _without_libvirt()),
+    ("copy_not_waited_for", "copy_storage", _without_libvirt()),
     ("no_such_disk", "copy_disks", disks_at(MISSING, **COPIED, copy_disks="vda,vdz")),
     ("nothing_to_copy", "copy_storage", disks_at(MISSING, CD, **COPIED)),
     ("disk_cannot_be_copied", "copy_storage", disks_at(
