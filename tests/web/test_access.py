@@ -17,6 +17,12 @@ ROUTES = Path(__file__).parents[2] / "web/src/app/routes.tsx"
 _WIDEST = """[...document.querySelectorAll("body *")]
   .map((each) => [each.getBoundingClientRect().right, each.outerHTML.slice(0, 120)])
   .sort((one, two) => two[0] - one[0])[0]"""
+STUDY = {
+    "name": "shown",
+    "scenario": "plain/1gbs.quick",
+    "objective": "minimise total_time_ms where completed",
+    "space": {"multifd": {}, "multifd_channels": {"low": 1, "high": 8}},
+}
 PATHS = re.findall(r'path: "(/[^"]*)"', ROUTES.read_text())
 
 
@@ -35,6 +41,9 @@ def shown(it: Live, vm: lab.LabVm, begun: str, campaign: str) -> Mapping[str, st
     assert it.states(vm) == {"a": "running"}
     run = next(it.client.items("/runs", {"campaign": campaign}))
     table = next(it.client.items("/reference"))
+    study = it.client.post("/studies", STUDY)["id"]
+    it.client.delete(f"/studies/{study}")
+    wait_for(lambda: it.client.get(f"/studies/{study}")["ended"], "the study to be cancelled")
     return {
         "/vms/:uuid": f"/vms/{vm.uuid}",
         "/migrations/:id": f"/migrations/{there['id']}",
@@ -42,6 +51,7 @@ def shown(it: Live, vm: lab.LabVm, begun: str, campaign: str) -> Mapping[str, st
         "/hosts/:name/evacuations/:id": evacuation,
         "/hosts/:name": "/hosts/a",
         "/bench/campaigns/:id": f"/bench/campaigns/{campaign}",
+        "/bench/studies/:id": f"/bench/studies/{study}",
         "/bench/runs/:id": f"/bench/runs/{run['id']}",
         "/bench/scenarios/:family/:variant": "/bench/scenarios/plain/1gbs",
         "/bench/reference/:id": f"/bench/reference/{table['id']}",

@@ -244,7 +244,7 @@ export interface CampaignProgress {
 }
 
 /** The progress that *event* carries of its topic's things; null where it is a stored change. */
-export function benchProgress<T>(event: LiveEvent, topic: "run" | "campaign"): T | null {
+export function benchProgress<T>(event: LiveEvent, topic: "run" | "campaign" | "study"): T | null {
   if (event.topic !== topic || event.id !== null) return null;
   return typeof event.data.share === "number" ? (event.data as T) : null;
 }

@@ -19,6 +19,7 @@ const FIXED: readonly Offer[] = [
   page("Profiles", "/profiles"),
   page("Hosts", "/hosts"),
   page("Campaigns", "/bench/campaigns"),
+  page("Studies", "/bench/studies"),
   page("Runs", "/bench/runs"),
   page("Scenarios", "/bench/scenarios"),
   page("Compare", "/bench/compare"),

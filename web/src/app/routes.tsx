@@ -18,6 +18,8 @@ const Evacuation = page(() => import("../pages/Evacuation"));
 const Campaigns = page(() => import("../pages/Campaigns"));
 const Campaign = page(() => import("../pages/Campaign"));
 const CampaignWizard = page(() => import("../pages/CampaignWizard"));
+const Studies = page(() => import("../pages/Studies"));
+const Study = page(() => import("../pages/Study"));
 const Runs = page(() => import("../pages/Runs"));
 const Run = page(() => import("../pages/Run"));
 const Scenarios = page(() => import("../pages/Scenarios"));
@@ -60,6 +62,8 @@ export const ROUTES: RouteObject[] = [
   { path: "/bench/campaigns", element: <Campaigns /> },
   { path: "/bench/campaigns/new", element: <CampaignWizard /> },
   { path: "/bench/campaigns/:id", element: <Campaign /> },
+  { path: "/bench/studies", element: <Studies /> },
+  { path: "/bench/studies/:id", element: <Study /> },
   { path: "/bench/runs", element: <Runs /> },
   { path: "/bench/runs/:id", element: <Run /> },
   { path: "/bench/scenarios", element: <Scenarios /> },

@@ -1,4 +1,4 @@
-/** States of runs and campaigns, and verdicts: one colour and word for each, everywhere. */
+/** States of runs, campaigns and studies, and verdicts: one colour and word for each, everywhere. */
 import type { Schemas } from "../api/client";
 import { Labelled, type Look } from "./StateLabel";
 
@@ -28,6 +28,20 @@ export const CAMPAIGN_STATES: Record<Schemas["CampaignState"], Look> = {
 
 export function CampaignLabel({ state }: { state: Schemas["CampaignState"] }) {
   return <Labelled look={CAMPAIGN_STATES[state]}>{state}</Labelled>;
+}
+
+export const STUDY_STATES: Record<Schemas["StudyState"], Look> = {
+  queued: undefined,
+  searching: "info",
+  paused: "warning",
+  confirming: "info",
+  completed: "success",
+  cancelled: undefined,
+  failed: "danger",
+};
+
+export function StudyLabel({ state }: { state: Schemas["StudyState"] }) {
+  return <Labelled look={STUDY_STATES[state]}>{state}</Labelled>;
 }
 
 const VERDICTS: Record<Schemas["Verdict"], Look> = {

@@ -3,8 +3,8 @@ import { benchProgress } from "../api/bench";
 import type { LiveEvent } from "../api/live";
 import { useLiveEvents } from "./live";
 
-/** The latest progress of one run or campaign; null before the first. */
-export function useBenchProgress<T>(topic: "run" | "campaign", id: string): T | null {
+/** The latest progress of one run, campaign or study; null before the first. */
+export function useBenchProgress<T>(topic: "run" | "campaign" | "study", id: string): T | null {
   const [latest, setLatest] = useState<{ id: string; progress: T } | null>(null);
   const take = useCallback(
     (event: LiveEvent) => {

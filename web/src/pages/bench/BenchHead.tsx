@@ -4,6 +4,7 @@ import { type Head, PageHead } from "../../components/PageHead";
 
 const PARTS = [
   { to: "/bench/campaigns", text: "Campaigns" },
+  { to: "/bench/studies", text: "Studies" },
   { to: "/bench/runs", text: "Runs" },
   { to: "/bench/scenarios", text: "Scenarios" },
   { to: "/bench/compare", text: "Compare" },

@@ -1,0 +1,133 @@
+import {
+  Alert,
+  PageSection,
+  Progress,
+  ProgressMeasureLocation,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useParams } from "react-router";
+import type { Schemas } from "../api/client";
+import { type StudyProgress, study, trials } from "../api/studies";
+import { Async, Empty } from "../components/Async";
+import { StudyLabel } from "../components/BenchLabels";
+import { type Fact, FactList } from "../components/Facts";
+import { count } from "../components/format";
+import { PagedList } from "../components/ListTable";
+import { Moment } from "../components/Moment";
+import { about, number } from "../components/measure";
+import { useBenchProgress } from "../components/useBenchProgress";
+import { BenchHead } from "./bench/BenchHead";
+import { Section } from "./bench/Section";
+import { Result } from "./study/Result";
+import { StudyActions } from "./study/StudyActions";
+import { Trials } from "./study/Trials";
+
+export default function StudyPage() {
+  const { id = "" } = useParams();
+  const found = useQuery(study(id));
+  const record = found.data;
+  return (
+    <>
+      <BenchHead
+        title={record?.title || record?.name || "Study"}
+        trail={[{ to: "/bench/studies", text: "Studies" }]}
+        actions={record && !record.ended && <StudyActions study={record} />}
+      />
+      <PageSection>
+        <Async query={found} lines={8}>
+          {(data) => (
+            <Stack hasGutter>
+              {data.reason && (
+                <StackItem>
+                  <Alert
+                    isInline
+                    variant={data.state === "failed" ? "danger" : "warning"}
+                    title={`The study is ${data.state}`}
+                  >
+                    {data.reason}
+                  </Alert>
+                </StackItem>
+              )}
+              {!data.ended && (
+                <StackItem>
+                  <HowFar study={data} />
+                </StackItem>
+              )}
+              {data.result !== null && (
+                <StackItem>
+                  <Result result={data.result} campaign={data.campaign} />
+                </StackItem>
+              )}
+              <StackItem>
+                <Tried study={data} />
+              </StackItem>
+              <StackItem>
+                <Section title="Order">
+                  <FactList spread facts={factsOf(data)} />
+                </Section>
+              </StackItem>
+            </Stack>
+          )}
+        </Async>
+      </PageSection>
+    </>
+  );
+}
+
+/** How far it is. Its height never changes, so that nothing jumps. */
+function HowFar({ study: data }: { study: Schemas["StudyView"] }) {
+  const live = useBenchProgress<StudyProgress>("study", data.id);
+  return (
+    <Progress
+      title={`${count(data.used.runs)} runs, ${count(data.trials)} trials`}
+      value={Math.round((live?.share ?? 0) * 100)}
+      measureLocation={ProgressMeasureLocation.outside}
+      helperText={data.state === "paused" || live === null ? data.state : whereIs(live)}
+    />
+  );
+}
+
+function whereIs(live: StudyProgress): string {
+  if (live.waits !== undefined) return live.waits;
+  if (live.phase === "confirming") return `confirming, ${live.done} of ${live.total} runs`;
+  return `searching, block ${live.block}, trial ${live.trial} (${live.origin})`;
+}
+
+function Tried({ study: data }: { study: Schemas["StudyView"] }) {
+  const list = useInfiniteQuery(trials(data.id));
+  return (
+    <Section title="Trials">
+      <PagedList list={list} empty={<Empty title="No trial has run yet" />}>
+        {(rows) => <Trials rows={rows} />}
+      </PagedList>
+    </Section>
+  );
+}
+
+function factsOf(data: Schemas["StudyDetail"]): Fact[] {
+  const breaches = Object.entries(data.breaches).map(([limit, times]) => `${limit}: ${times}`);
+  return [
+    ["State", <StudyLabel key="state" state={data.state} />],
+    ["Name", data.name],
+    ["Scenario", data.scenario],
+    ["Objective", data.objective],
+    ["Varies", data.space.join(", ")],
+    ["Budget", budgetOf(data)],
+    ["Used", `${count(data.used.runs)} runs, ${number(data.used.seconds / 60)} min`],
+    ["Cannot run", `${count(data.pruned)} trials`],
+    ["Breaches of limits", breaches.join(", ") || "none"],
+    ["Machine", data.host],
+    ["Created", <Moment key="created" at={data.created_at} />],
+    ["Ended", <Moment key="ended" at={data.ended_at} />],
+  ];
+}
+
+function budgetOf({ budget_runs, budget_seconds }: Schemas["StudyView"]): string {
+  const parts = [
+    budget_runs === null ? "" : `${count(budget_runs)} runs`,
+    budget_seconds === null ? "" : about(budget_seconds),
+  ];
+  return parts.filter(Boolean).join(", ");
+}

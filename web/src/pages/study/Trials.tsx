@@ -1,0 +1,62 @@
+import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
+import { count } from "../../components/format";
+import { type ColumnOf, ListTable } from "../../components/ListTable";
+import { number } from "../../components/measure";
+
+type Trial = Schemas["TrialView"];
+
+/** The settings that a study tried, each with links to its runs. The figures are the search's. */
+export function Trials({ rows }: { rows: readonly Trial[] }) {
+  const metrics = [...new Set(rows.flatMap((each) => Object.keys(each.medians)))];
+  const columns: readonly ColumnOf<Trial>[] = [
+    {
+      title: "Trial",
+      text: "short",
+      cell: (each) => `${each.number}${each.finalist ? ", finalist" : ""}`,
+    },
+    { title: "Origin", text: "short", cell: (each) => each.origin },
+    { title: "Settings", cell: (each) => settingsOf(each) },
+    ...metrics.map((metric) => ({
+      title: metric,
+      text: "short" as const,
+      cell: (each: Trial) => {
+        const value = each.medians[metric];
+        return value === undefined ? "–" : number(value);
+      },
+    })),
+    { title: "Runs", cell: (each) => <Runs trial={each} /> },
+  ];
+  return (
+    <ListTable
+      label="Trials"
+      columns={columns}
+      rows={rows}
+      name={(each) => `${each.number}`}
+      below="grid-lg"
+    />
+  );
+}
+
+function settingsOf({ texts }: Trial): string {
+  const all = Object.entries(texts).map(([name, text]) => `${name} ${text}`);
+  return all.join(", ") || "as the scenario has them";
+}
+
+function Runs({ trial }: { trial: Trial }) {
+  return trial.runs.map((run, place) =>
+    run.run === null ? (
+      <span key={`${run.block}`}>cannot run: {run.reason}</span>
+    ) : (
+      <span key={run.run}>
+        {place > 0 && ", "}
+        <Link
+          to={`/bench/runs/${run.run}`}
+          aria-label={`Run of trial ${trial.number} in block ${run.block}`}
+        >
+          {run.outcome === "completed" ? count(run.block) : `${run.block} ${run.outcome}`}
+        </Link>
+      </span>
+    ),
+  );
+}
