@@ -11,7 +11,7 @@ from vmtune.api.schemas.common import Model, Page
 from vmtune.model.webhooks import DeliveryState, Webhook, WebhookEvent
 
 _EVENTS = "Which of these are sent; empty for all: migration.ended, evacuation.ended, "
-_EVENTS += "campaign.ended, vm.drifted, host.findings."
+_EVENTS += "campaign.ended, study.ended, vm.drifted, host.findings."
 
 
 class WebhookCreate(Model):

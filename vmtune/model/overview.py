@@ -194,6 +194,7 @@ class ActivityKind(StrEnum):
     APPLICATION = "application"
     EVACUATION = "evacuation"
     CAMPAIGN = "campaign"
+    STUDY = "study"
     RUN = "run"
 
 
@@ -201,7 +202,7 @@ class ActivityKind(StrEnum):
 class Activity:
     """Something that runs, or has ended.
 
-    :param title: whom it concerns: a VM, a host, a campaign, a scenario.
+    :param title: whom it concerns: a VM, a host, a campaign, a study, a scenario.
     :param detail: what is done, in short.
     :param state: in the words of its kind.
     :param failure: why it failed; empty where it did not.
@@ -236,6 +237,7 @@ class FoundKind(StrEnum):
     PROFILE = "profile"
     MIGRATION = "migration"
     CAMPAIGN = "campaign"
+    STUDY = "study"
     RUN = "run"
 
 

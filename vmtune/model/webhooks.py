@@ -40,6 +40,7 @@ class WebhookEvent(StrEnum):
     MIGRATION_ENDED = "migration.ended"
     EVACUATION_ENDED = "evacuation.ended"
     CAMPAIGN_ENDED = "campaign.ended"
+    STUDY_ENDED = "study.ended"
     VM_DRIFTED = "vm.drifted"
     HOST_FINDINGS = "host.findings"
     TEST = "test"
@@ -52,6 +53,7 @@ _ENDED = {
         WebhookEvent.EVACUATION_ENDED, {"completed", "failed", "cancelled"}
     ),
     EventTopic.CAMPAIGN: (WebhookEvent.CAMPAIGN_ENDED, {"completed", "failed", "cancelled"}),
+    EventTopic.STUDY: (WebhookEvent.STUDY_ENDED, {"completed", "failed", "cancelled"}),
     EventTopic.MIGRATION: (
         WebhookEvent.MIGRATION_ENDED, {each.value for each in MigrationState if each.ended}
     ),

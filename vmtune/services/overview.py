@@ -77,7 +77,7 @@ class OverviewService:
         return {number: found[id] for number, (_, id) in about.items() if id in found}
 
     async def find(self, search: str, limit: int, reach: Reach = EVERYTHING) -> list[Found]:
-        """VMs, hosts, profiles, migrations, campaigns and runs, up to *limit* of each.
+        """VMs, hosts, profiles, migrations, campaigns, studies and runs, up to *limit* of each.
 
         :raise InvalidInput: nothing is searched for.
         """

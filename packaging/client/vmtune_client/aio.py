@@ -210,6 +210,12 @@ class AsyncClient(Operations):
         record: m.CampaignDetail = found
         return record
 
+    async def wait_study(self, id: str, within_s: float | None = None) -> m.StudyDetail:
+        """See :meth:`wait`."""
+        found: Any = await self.wait(Watched.STUDY, id, within_s)
+        record: m.StudyDetail = found
+        return record
+
     async def wait_evacuation(
         self, host: str, id: str, within_s: float | None = None
     ) -> m.EvacuationView:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 AbortState = Literal["none", "requested", "aborted", "too late"]
 
-ActivityKind = Literal["migration", "application", "evacuation", "campaign", "run"]
+ActivityKind = Literal["migration", "application", "evacuation", "campaign", "study", "run"]
 
 ApplicationState = Literal["intended", "applied", "failed", "reverting", "reverted", "unknown"]
 
@@ -81,7 +81,7 @@ FileFormat = Literal["json", "csv.gz", "parquet", "guestperf", "guestperf-old"]
 
 Finding = Literal["better", "no better settings found", "nothing feasible"]
 
-FoundKind = Literal["vm", "host", "profile", "migration", "campaign", "run"]
+FoundKind = Literal["vm", "host", "profile", "migration", "campaign", "study", "run"]
 
 Group = Literal["time", "guest", "CPU", "transfer", "control", "load", "memory", "boot"]
 
@@ -266,7 +266,13 @@ VmSort = Literal["name", "-name", "host", "-host", "tuning_state", "-tuning_stat
 VmState = Literal["running", "paused", "incoming", "shut off", "migrated away", "other", "unknown"]
 
 WebhookEvent = Literal[
-    "migration.ended", "evacuation.ended", "campaign.ended", "vm.drifted", "host.findings", "test"
+    "migration.ended",
+    "evacuation.ended",
+    "campaign.ended",
+    "study.ended",
+    "vm.drifted",
+    "host.findings",
+    "test",
 ]
 
 

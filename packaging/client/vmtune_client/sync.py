@@ -208,6 +208,12 @@ class Client(Operations):
         record: m.CampaignDetail = found
         return record
 
+    def wait_study(self, id: str, within_s: float | None = None) -> m.StudyDetail:
+        """See :meth:`wait`."""
+        found: Any = self.wait(Watched.STUDY, id, within_s)
+        record: m.StudyDetail = found
+        return record
+
     def wait_evacuation(
         self, host: str, id: str, within_s: float | None = None
     ) -> m.EvacuationView:

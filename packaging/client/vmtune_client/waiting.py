@@ -50,6 +50,7 @@ class Watched(Enum):
     MIGRATION = "/migrations/{id}", "migration"
     RUN = "/runs/{id}", "run"
     CAMPAIGN = "/campaigns/{id}", "campaign"
+    STUDY = "/studies/{id}", "study"
     EVACUATION = "/hosts/{host}/evacuations/{id}", "evacuation"
 
     @property

@@ -94,6 +94,15 @@ def test_the_runs_of_a_study_are_its_own_and_no_news(store: Store) -> None:
     assert [each.id.int for each in store.overview.activities(10)] == [4]
 
 
+def test_a_study_is_an_activity_and_is_found(store: Store) -> None:
+    made = store.studies.begin("better", ORDER, "here")
+    (activity,) = store.overview.activities(10)
+    assert (activity.kind, activity.id, activity.title) == ("study", made.id, "better")
+    assert (activity.state, activity.ended) == ("queued", False)
+    (found,) = store.overview.find("bett", 10)
+    assert (found.kind, found.id, found.detail) == ("study", str(made.id), "queued")
+
+
 def test_who_ordered_it_is_in_the_log(store: Store) -> None:
     assert EventTopic.STUDY == "study"
     made = store.studies.begin("mine", ORDER, "here")

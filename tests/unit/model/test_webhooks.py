@@ -42,6 +42,7 @@ def event(topic: EventTopic, **data: object) -> Event:
         (event(EventTopic.EVACUATION, state="completed"), WebhookEvent.EVACUATION_ENDED),
         (event(EventTopic.EVACUATION, state="paused"), None),
         (event(EventTopic.CAMPAIGN, state="cancelled"), WebhookEvent.CAMPAIGN_ENDED),
+        (event(EventTopic.STUDY, state="completed"), WebhookEvent.STUDY_ENDED),
         (event(EventTopic.VM, change="tuning", tuning_state="drifted"), WebhookEvent.VM_DRIFTED),
         (event(EventTopic.VM, change="tuning", tuning_state="tuned"), None),
         (event(EventTopic.VM, change="labels"), None),

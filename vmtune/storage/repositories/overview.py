@@ -15,6 +15,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.tune.kept import StudyState
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.model.migration.record import MigrationState, Trigger
@@ -47,6 +48,7 @@ from vmtune.storage.tables.core import (
     VmRow,
 )
 from vmtune.storage.tables.evacuations import EvacuationRow
+from vmtune.storage.tables.studies import StudyRow
 
 _MAX_MOVES = 500
 _NEWEST = 5000
@@ -104,7 +106,8 @@ class OverviewRepository:
             if not reach.labels:  # an evacuation is of all VMs of a host
                 found += _evacuations(session, limit, reach)
             if reach.is_everything:
-                found += [*_campaigns(session, limit), *_runs(session, limit)]
+                found += [*_campaigns(session, limit), *_studies(session, limit)]
+                found += _runs(session, limit)
             return found
 
     def actors(self, ids: Collection[UUID]) -> Mapping[UUID, str]:
@@ -152,6 +155,7 @@ class OverviewRepository:
             found += _find_migrations(session, search, limit, reach)
             if reach.is_everything:
                 found += _find_campaigns(session, search, limit)
+                found += _find_studies(session, search, limit)
                 found += _find_runs(session, search, limit)
             return found
 
@@ -282,6 +286,20 @@ def _campaigns(session: Session, limit: int) -> Iterator[Activity]:
         )  # fmt: skip
 
 
+def _studies(session: Session, limit: int) -> Iterator[Activity]:
+    row_ = StudyRow
+    query = select(
+        row_.id, row_.name, row_.state, row_.reason, row_.created_at, row_.ended_at, row_.number
+    )
+    open = [state for state in StudyState if not state.ended]
+    for row in _with_open(session, query, row_.number, row_.state, open, limit):
+        state = StudyState(row.state)
+        yield Activity(
+            ActivityKind.STUDY, row.id, row.name, "study", state, state.ended, row.reason,
+            row.created_at, row.ended_at,
+        )  # fmt: skip
+
+
 def _runs(session: Session, limit: int) -> Iterator[Activity]:
     """Those that are no part of a campaign or a study."""
     row_ = RunRow
@@ -341,6 +359,14 @@ def _find_campaigns(session: Session, search: str, limit: int) -> Iterator[Found
     )
     for row in session.execute(query.order_by(CampaignRow.number.desc()).limit(limit)):
         yield Found(FoundKind.CAMPAIGN, str(row.id), row.name, row.state)
+
+
+def _find_studies(session: Session, search: str, limit: int) -> Iterator[Found]:
+    query = select(StudyRow.id, StudyRow.name, StudyRow.state).where(
+        has_part(search, (StudyRow.name,), StudyRow.id)
+    )
+    for row in session.execute(query.order_by(StudyRow.number.desc()).limit(limit)):
+        yield Found(FoundKind.STUDY, str(row.id), row.name, row.state)
 
 
 def _find_runs(session: Session, search: str, limit: int) -> Iterator[Found]:

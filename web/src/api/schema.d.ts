@@ -2489,7 +2489,7 @@ export interface components {
          * @description What takes its time.
          * @enum {string}
          */
-        ActivityKind: "migration" | "application" | "evacuation" | "campaign" | "run";
+        ActivityKind: "migration" | "application" | "evacuation" | "campaign" | "study" | "run";
         /**
          * ActivityView
          * @description Something that runs, or has ended.
@@ -4778,7 +4778,7 @@ export interface components {
          * @description What a search finds, in the order of its result.
          * @enum {string}
          */
-        FoundKind: "vm" | "host" | "profile" | "migration" | "campaign" | "run";
+        FoundKind: "vm" | "host" | "profile" | "migration" | "campaign" | "study" | "run";
         /**
          * FoundView
          * @description One result of a search.
@@ -10307,7 +10307,7 @@ export interface components {
             url?: string | null;
             /**
              * Events
-             * @description Which of these are sent; empty for all: migration.ended, evacuation.ended, campaign.ended, vm.drifted, host.findings.
+             * @description Which of these are sent; empty for all: migration.ended, evacuation.ended, campaign.ended, study.ended, vm.drifted, host.findings.
              */
             events?: string[] | null;
             /**
@@ -10333,7 +10333,7 @@ export interface components {
             url: string;
             /**
              * Events
-             * @description Which of these are sent; empty for all: migration.ended, evacuation.ended, campaign.ended, vm.drifted, host.findings.
+             * @description Which of these are sent; empty for all: migration.ended, evacuation.ended, campaign.ended, study.ended, vm.drifted, host.findings.
              * @default []
              */
             events: string[];
@@ -10343,7 +10343,7 @@ export interface components {
          * @description What is told.
          * @enum {string}
          */
-        WebhookEvent: "migration.ended" | "evacuation.ended" | "campaign.ended" | "vm.drifted" | "host.findings" | "test";
+        WebhookEvent: "migration.ended" | "evacuation.ended" | "campaign.ended" | "study.ended" | "vm.drifted" | "host.findings" | "test";
         /**
          * WebhookList
          * @description Webhooks, by name.

@@ -9,6 +9,7 @@ const PAGES: Record<Activity["kind"], (each: Activity) => string | null> = {
   application: () => null,
   evacuation: ({ id, host }) => `/hosts/${encodeURIComponent(host ?? "")}/evacuations/${id}`,
   campaign: ({ id }) => `/bench/campaigns/${id}`,
+  study: ({ id }) => `/bench/studies/${id}`,
   run: ({ id }) => `/bench/runs/${id}`,
 };
 

@@ -47,6 +47,7 @@ const ADDRESS: Record<Found["kind"], (id: string) => string> = {
   profile: (name) => `/profiles/${encodeURIComponent(name)}`,
   migration: (id) => `/migrations/${id}`,
   campaign: (id) => `/bench/campaigns/${id}`,
+  study: (id) => `/bench/studies/${id}`,
   run: (id) => `/bench/runs/${id}`,
 };
 const KIND: Record<Found["kind"], string> = {
@@ -55,6 +56,7 @@ const KIND: Record<Found["kind"], string> = {
   profile: "Profile",
   migration: "Migration",
   campaign: "Campaign",
+  study: "Study",
   run: "Run",
 };
 

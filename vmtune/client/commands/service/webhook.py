@@ -13,7 +13,14 @@ from vmtune.client.views.output import Column, fields
 from vmtune.client.views.render import moment
 from vmtune.errors import InvalidInput
 
-_EVENTS = ("migration.ended", "evacuation.ended", "campaign.ended", "vm.drifted", "host.findings")
+_EVENTS = (
+    "migration.ended",
+    "evacuation.ended",
+    "campaign.ended",
+    "study.ended",
+    "vm.drifted",
+    "host.findings",
+)
 _events = click.option(
     "--event",
     "events",

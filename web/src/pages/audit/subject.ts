@@ -6,6 +6,7 @@ const PAGES: Readonly<Record<string, string>> = {
   profile: "/profiles",
   run: "/bench/runs",
   campaign: "/bench/campaigns",
+  study: "/bench/studies",
 };
 
 /** The page of what an entry is about, such as `run 55e5…`; null where there is none. */

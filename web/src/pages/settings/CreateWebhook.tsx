@@ -13,6 +13,7 @@ const EVENTS: Record<Event, string> = {
   "migration.ended": "A migration completed, failed, was cancelled, or its end is unknown",
   "evacuation.ended": "Likewise an evacuation",
   "campaign.ended": "Likewise a campaign",
+  "study.ended": "Likewise a study",
   "vm.drifted": "A VM no longer runs with the values of its profile",
   "host.findings": "The number of findings of a host changed",
 };
