@@ -108,7 +108,7 @@ def test_a_url_that_is_none_is_refused(url: str) -> None:
 
 
 def test_events_are_those_of_the_table() -> None:
-    assert len(check_events([])) == 5
+    assert len(check_events([])) == 6
     assert check_events(["vm.drifted", "migration.ended"]) == ("migration.ended", "vm.drifted")
     with pytest.raises(InvalidInput, match="is not an event"):
         check_events(["vm.drifted", "test"])

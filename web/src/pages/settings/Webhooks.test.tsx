@@ -50,7 +50,7 @@ test("a new webhook's secret is shown, and Escape does not lose it", async () =>
   expect(actions.createWebhook).toHaveBeenCalledWith({
     name: "ops",
     url: "https://ops.example/",
-    events: ["migration.ended", "evacuation.ended", "vm.drifted", "host.findings"],
+    events: ["migration.ended", "evacuation.ended", "study.ended", "vm.drifted", "host.findings"],
   });
   expect(await screen.findByDisplayValue("whsec_x")).toBeVisible();
   expect(made).toHaveBeenCalled();
