@@ -117,7 +117,7 @@ test-transports: packages-for-tests $(READY)  ## SSH, TLS, TCP with SASL, libssh
 
 test-releases: packages-for-tests $(READY)  ## drivers and service without libvirt over the QEMU of another Debian release, SUITE=sid (as root; needs debootstrap; minutes)
 	@sh tests/releases/unpack.sh $(or $(SUITE),sid)
-	@PATH=$(CURDIR)/.cache/qemu-$(or $(SUITE),sid):$$PATH $(BIN)/pytest -n 3 --dist loadfile -k "not libvirt" tests/contract tests/e2e/test_direct.py tests/e2e/test_packs.py tests/e2e/test_postcopy.py $(PYTEST_ARGS)
+	@PATH=$(CURDIR)/.cache/qemu-$(or $(SUITE),sid):$$PATH $(BIN)/pytest -n 3 --dist loadfile -k "not libvirt" tests/contract tests/e2e/test_direct.py tests/e2e/test_copied_disks_direct.py tests/e2e/test_packs.py tests/e2e/test_postcopy.py $(PYTEST_ARGS)
 
 test-clients: packages-for-tests $(READY) $(WEB_READY)  ## clients that stock generators make (Python, TypeScript, Go) build and migrate (as root; takes minutes)
 	@$(BIN)/pytest tests/clients $(PYTEST_ARGS)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from tests.support.live import Live, wait_for
 from tests.support.machines import live_machines, on, said, why_no_machines
+from tests.support.qemu import CHECKOUT, OLD_QEMU
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Document
@@ -24,9 +26,26 @@ COPIED = {"copy_storage": "on"}
 SLOWLY = {**COPIED, "max_bandwidth_bytes_per_s": 4 * MIB}
 
 
-@pytest.fixture(scope="module")
-def live() -> Iterator[Live]:
-    with live_machines() as made:
+LIBVIRT_9 = CHECKOUT / ".cache/libvirt-9"
+RELEASES: dict[str, dict[str, Path]] = {
+    "installed": {},
+    "oldest": {"libvirt_root": LIBVIRT_9, "qemu": OLD_QEMU},
+}
+"""What of the lab's settings makes them."""
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def live(request: pytest.FixtureRequest) -> Iterator[Live]:
+    changes = RELEASES[request.param]
+    missing = [at for at in changes.values() if not at.exists()]
+    if missing:
+        pytest.skip(f"{missing[0]} is not there (vmtune/lab/bootstrap.sh --tests)")
+    with live_machines(**changes) as made:
+        if changes:
+            version = said(
+                made.status.hosts[0], "virsh", "-c", "qemu:///system", "version", "--daemon"
+            )
+            assert "daemon: 9.0" in version
         for name, host in zip("ab", made.status.hosts, strict=True):
             said(host, "mkdir", "-p", FOLDER)
             uri = f"qemu+tls://{host.name}/system"

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.support.live import Live, Service, why_no_lab
 from vmtune import lab
@@ -58,8 +59,11 @@ def refused(host: lab.HostStatus, *command: str) -> str:
 
 
 @contextmanager
-def machine_settings() -> Iterator[lab.LabSettings]:
-    """Of machines that are not up yet; they are taken down afterwards."""
+def machine_settings(**changes: Any) -> Iterator[lab.LabSettings]:
+    """Of machines that are not up yet; they are taken down afterwards.
+
+    :param changes: of the lab's settings: another libvirt, say.
+    """
     tag = secrets.token_hex(3)
     second, third = secrets.randbelow(50) + 180, secrets.randbelow(256)
     parent = Path(tempfile.mkdtemp(prefix="vmtune-test-", dir="/run"))
@@ -72,6 +76,7 @@ def machine_settings() -> Iterator[lab.LabSettings]:
         migration_address_b=f"172.16.{third}.2/24",
         folder=parent / "lab",
         machines=True,
+        **changes,
     )
     try:
         yield made
@@ -105,9 +110,12 @@ class MachineService(Service):
 
 
 @contextmanager
-def live_machines() -> Iterator[Live]:
-    """Two machines, and a service on the first that knows no host yet."""
-    with machine_settings() as settings:
+def live_machines(**changes: Any) -> Iterator[Live]:
+    """Two machines, and a service on the first that knows no host yet.
+
+    :param changes: of the lab's settings.
+    """
+    with machine_settings(**changes) as settings:
         status = lab.up(settings)
         folder = settings.folder / "service"
         folder.mkdir()

@@ -51,15 +51,23 @@ def look_at_disk(root: Path, path: str, user: tuple[int, int] | None = None) -> 
     except OSError:
         return DISK_NOT_SEEN
     if stat.S_ISBLK(found.st_mode):
-        return _device(at, found.st_rdev)
+        return _device(replace(at, identity=identity_of(found)), found.st_rdev)
     form, capacity = _read_header(file, found.st_size)
-    identity = f"{BY_DEVICE}{_boot_id()}/{found.st_dev}/{found.st_ino}"
-    return replace(at, present=True, identity=identity, format=form, capacity_bytes=capacity)
+    return replace(
+        at, present=True, identity=identity_of(found), format=form, capacity_bytes=capacity
+    )
+
+
+def identity_of(found: os.stat_result) -> str:
+    """Which file or device of this machine it is, as :attr:`Disk.identity`."""
+    if stat.S_ISBLK(found.st_mode):
+        return f"{BY_DEVICE}{_boot_id()}/device/{found.st_rdev}"
+    return f"{BY_DEVICE}{_boot_id()}/{found.st_dev}/{found.st_ino}"
 
 
 def _device(at: DiskAtHost, number: int) -> DiskAtHost:
     folder = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
-    at = replace(at, present=True, identity=f"{BY_DEVICE}{_boot_id()}/device/{number}")
+    at = replace(at, present=True)
     try:
         size = int((folder / "size").read_text()) * _SECTOR_BYTES
         writable = (folder / "ro").read_text().strip() == "0"

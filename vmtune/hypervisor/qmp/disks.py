@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from vmtune.hypervisor.linux.disk_file import identity_of
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.host.disks import Disk, DiskAtHost, DiskKind
-
-_CD = "cd"
 
 
 async def read_disks(monitor: Monitor, pid: int | None) -> dict[str, Disk]:
@@ -80,12 +80,24 @@ def _identity(path: str, pid: int | None) -> str:
     """Of the file that QEMU means by *path*; empty where that cannot be seen."""
     if not path or pid is None:
         return ""
+    process = Path(f"/proc/{pid}")
     start = "root" if path.startswith("/") else "cwd"
-    try:
-        seen = os.stat(Path(f"/proc/{pid}/{start}") / path.lstrip("/"))
-    except OSError:
-        return ""
-    return f"{seen.st_rdev or seen.st_dev}:{seen.st_ino if not seen.st_rdev else 0}"
+    for place in (*_opened(process, path), process / start / path.lstrip("/")):
+        try:
+            seen = os.stat(place)
+        except OSError:
+            continue
+        return identity_of(seen)
+    return ""
+
+
+def _opened(process: Path, path: str) -> Iterator[Path]:
+    """What it has opened under that path: its root may be out of sight."""
+    with contextlib.suppress(OSError):
+        for place in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                if os.readlink(place) == path:
+                    yield place
 
 
 def as_seen(disk: Disk) -> DiskAtHost:
