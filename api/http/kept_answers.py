@@ -1,12 +1,13 @@
 """Answers that are kept, as bytes, for as long as what they show has not changed.
 
 A route says how long at most: ``dependencies=[READ, STORED]`` where all that it shows is in the
-database, ``LIVE`` where it asks hosts. Before a kept answer is given again, the caller is
-authenticated as ever, and nothing may have been written to the database since the answer was begun
-(:class:`~vmtune.services.freshness.Freshness`). Where a kept answer has become stale, the first
-who asks has it computed again, and those who come meanwhile wait for that one, if still nothing
-was written when they came. Callers that are restricted to some hosts or VMs
-are never answered from here: what they may see can depend on where a VM is at that moment.
+database, ``LIVE`` where it asks hosts, ``FOLLOWED`` where it shows samples or events. Before a kept
+answer is given again, the caller is authenticated as ever, and nothing may have been written to the
+database since the answer was begun (:class:`~vmtune.services.freshness.Freshness`), but what such
+routes alone show. Where a kept answer has become stale, one at a time is computed: those who ask
+meanwhile wait for it, and then, if something was written before they came, for one more. Callers
+that are restricted to some hosts or VMs are never answered from here: what they may see can depend
+on where a VM is at that moment.
 
 Kept answers have an ETag; a request that names it is answered 304.
 """
@@ -26,6 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vmtune.api.wiring.deps import Container
 from vmtune.model.access.scopes import Identity
+from vmtune.storage.changes import Mark
 
 _MAX_BYTES = 32 << 20
 _MAX_ANSWER_BYTES = 1 << 20
@@ -37,10 +39,12 @@ class Keeps:
     """Says that a route's answer may be given again.
 
     :param max_age_s: for how long at most, if nothing is written meanwhile.
+    :param progress: it shows samples or events, which are written all the time.
     """
 
-    def __init__(self, max_age_s: float) -> None:
+    def __init__(self, max_age_s: float, progress: bool = False) -> None:
         self.max_age_s = max_age_s
+        self.progress = progress
 
     async def __call__(self) -> None:
         """Nothing: the middleware looks at it."""
@@ -48,6 +52,7 @@ class Keeps:
 
 STORED = Depends(Keeps(1.0))
 LIVE = Depends(Keeps(0.2))
+FOLLOWED = Depends(Keeps(1.0, progress=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +60,29 @@ class Answer:
     """An answer.
 
     :param begun_at: the loop's time; *mark* the database's then.
+    :param keeps: for how long it may be given again.
     """
 
     begun_at: float
-    max_age_s: float
-    mark: Hashable
+    keeps: Keeps
+    mark: Mark | None
     route: object
     start: Message
     body: bytes
     etag: bytes
 
+    def holds(self, now: float, mark: Mark | None) -> bool:
+        """Whether it may be given to who came at *now*, when the database's mark was *mark*.
 
-@dataclass(frozen=True, slots=True)
-class _Renewal:
-    """A stale answer that is computed again: *mark* is the database's when that began, *done* the
-    answer, or None where there is none to keep."""
-
-    mark: Hashable
-    done: asyncio.Future[Answer | None]
+        One that was begun later shows all that was written until then.
+        """
+        if now <= self.begun_at:
+            return True
+        if mark is None or self.mark is None or now - self.begun_at >= self.keeps.max_age_s:
+            return False
+        if self.keeps.progress:
+            return self.mark.whole == mark.whole
+        return self.mark.settled == mark.settled
 
 
 class KeptAnswers:
@@ -86,7 +96,7 @@ class KeptAnswers:
         self._answers: LRUCache[Hashable, Answer] = LRUCache(
             max_bytes, getsizeof=lambda answer: len(answer.body)
         )
-        self._renewals: dict[Hashable, _Renewal] = {}
+        self._renewals: dict[Hashable, asyncio.Future[None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
@@ -98,43 +108,43 @@ class KeptAnswers:
             await self._app(scope, receive, send)
             return
         key = (who.rights, scope["path"], scope["query_string"])
-        now = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        now = loop.time()
         mark = await container.freshness.mark()
-        renewal = self._renewals.get(key)  # after the wait, in which others may have begun one
-        if renewal is not None and mark is not None and renewal.mark == mark:
-            kept = await asyncio.shield(renewal.done)
-        else:
+        kept = self._answers.get(key)
+        while kept is not None and not kept.holds(now, mark) and key in self._renewals:
+            await asyncio.shield(self._renewals[key])
             kept = self._answers.get(key)
-        if kept is not None and kept.mark == mark and now - kept.begun_at < kept.max_age_s:
+        if kept is not None and kept.holds(now, mark):
             scope["route"] = kept.route
             await _give(kept, scope, send)
             return
-        capture = _Capture(self, key, now, mark, scope, send)
-        if self._answers.pop(key, None) is None:
-            await self._app(scope, receive, capture.send)
+        if kept is None or key in self._renewals:
+            await self._app(scope, receive, _Capture(self, key, now, mark, scope, send).send)
             return
-        renewal = _Renewal(mark, asyncio.get_running_loop().create_future())
-        self._renewals[key] = renewal
+        begun_at = loop.time()
+        self._renewals[key] = done = loop.create_future()
         try:
-            await self._app(scope, receive, capture.send)
+            mark = await container.freshness.mark()
+            await self._app(scope, receive, _Capture(self, key, begun_at, mark, scope, send).send)
         finally:
-            self._renewed(key, renewal, None)
+            self._renewed(key, done)
 
-    def _renewed(self, key: Hashable, renewal: _Renewal, answer: Answer | None) -> None:
-        if self._renewals.get(key) is renewal:
+    def _renewed(self, key: Hashable, done: asyncio.Future[None]) -> None:
+        if self._renewals.get(key) is done:
             del self._renewals[key]
-        if not renewal.done.done():
-            renewal.done.set_result(answer)
+        if not done.done():
+            done.set_result(None)
 
     def keep(self, key: Hashable, answer: Answer) -> None:
-        """Give this answer to equal requests, and to those who wait for it."""
+        """Give this answer to equal requests, and let those go on who wait for it."""
         self._answers.pop(key, None)
         largest = min(_MAX_ANSWER_BYTES, self._answers.maxsize)
         if answer.mark is not None and len(answer.body) <= largest:
             self._answers[key] = answer
         renewal = self._renewals.get(key)
-        if renewal is not None and renewal.mark == answer.mark:
-            self._renewed(key, renewal, answer)
+        if renewal is not None:
+            self._renewed(key, renewal)
 
 
 class _Capture:
@@ -145,7 +155,7 @@ class _Capture:
         kept: KeptAnswers,
         key: Hashable,
         begun_at: float,
-        mark: Hashable | None,
+        mark: Mark | None,
         scope: Scope,
         send: Send,
     ) -> None:
@@ -156,19 +166,19 @@ class _Capture:
         self._scope = scope
         self._send = send
         self._start: Message | None = None
-        self._max_age_s = 0.0
+        self._keeps: Keeps | None = None
         self._body = b""
 
     async def send(self, message: Message) -> None:
         """What the application sends."""
         if message["type"] == "http.response.start":
-            age_s: float | None = getattr(self._scope.get("route"), "kept_for_s", None)
-            if message["status"] != 200 or age_s is None or _has_etag(message):
+            keeps: Keeps | None = getattr(self._scope.get("route"), "keeps", None)
+            if message["status"] != 200 or keeps is None or _has_etag(message):
                 await self._send(message)
             else:
-                self._start, self._max_age_s = message, age_s
+                self._start, self._keeps = message, keeps
             return
-        if self._start is None:
+        if self._start is None or self._keeps is None:
             await self._send(message)
             return
         self._body += message.get("body", b"")
@@ -178,7 +188,7 @@ class _Capture:
         etag = b'"%s"' % hashlib.blake2b(self._body, digest_size=12).hexdigest().encode()
         headers = [*self._start["headers"], (b"etag", etag)]
         start = {**self._start, "headers": headers}
-        answer = Answer(self._begun_at, self._max_age_s, self._mark, route, start, self._body, etag)
+        answer = Answer(self._begun_at, self._keeps, self._mark, route, start, self._body, etag)
         self._kept.keep(self._key, answer)
         await _give(answer, self._scope, self._send)
 
@@ -207,13 +217,13 @@ def _has_etag(start: Message) -> bool:
     return any(name == b"etag" for name, _ in start["headers"])
 
 
-def kept_for_s(route: APIRoute) -> float | None:
-    """For how long a route's answers may be given again; None for not at all."""
+def keeps(route: APIRoute) -> Keeps | None:
+    """Whether, and for how long, a route's answers may be given again."""
     return next(_said([route.dependant]), None)
 
 
-def _said(dependants: Iterable[Dependant]) -> Iterator[float]:
+def _said(dependants: Iterable[Dependant]) -> Iterator[Keeps]:
     for dependant in dependants:
         if isinstance(dependant.call, Keeps):
-            yield dependant.call.max_age_s
+            yield dependant.call
         yield from _said(dependant.dependencies)

@@ -11,7 +11,7 @@ from fastapi import Query, Response
 from vmtune.api.auth.reach import MigrationInReach
 from vmtune.api.auth.security import MIGRATE, READ, Who
 from vmtune.api.http.idempotency import KEYED, keyed
-from vmtune.api.http.kept_answers import STORED
+from vmtune.api.http.kept_answers import FOLLOWED, STORED
 from vmtune.api.responses import ASKS_A_HOST, KEPT, LOCATION, WITH_BODY, problems, with_headers
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
@@ -164,7 +164,7 @@ async def recover_migration(
     "/{migration}/samples",
     response_model=SamplePage,
     responses=problems(404) | KEPT,
-    dependencies=[READ, STORED],
+    dependencies=[READ, FOLLOWED],
 )
 async def list_samples(
     on: Services,

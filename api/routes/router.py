@@ -15,7 +15,7 @@ from starlette.types import Scope
 from vmtune.api.auth.security import check_scope, declared, name_act
 from vmtune.api.http.bodies import BodyLimit, BoundedRequest, drain, limit_of
 from vmtune.api.http.idempotency import keyed_of, refuse_key
-from vmtune.api.http.kept_answers import kept_for_s
+from vmtune.api.http.kept_answers import Keeps, keeps
 from vmtune.errors import VmtuneError
 from vmtune.model.access.scopes import Scope as Right
 from vmtune.model.idempotency import HEADER
@@ -28,9 +28,9 @@ class ScopesFirst(APIRoute):
     FastAPI by itself parses the body first: a token for the metrics could have it parse 60 MB."""
 
     @cached_property
-    def kept_for_s(self) -> float | None:
+    def keeps(self) -> Keeps | None:
         """For how long its answers may be given again; None for not at all."""
-        return kept_for_s(self)
+        return keeps(self)
 
     def get_route_handler(self) -> _Handler:
         """What answers a request."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 from vmtune.errors import SetupError
 from vmtune.storage import Store
+from vmtune.storage.changes import Mark
 
 OTHERS_WITHIN_S = 0.25
 """How old an answer may be as to what another service on the same PostgreSQL has written."""
@@ -18,8 +19,8 @@ service or the database is busy."""
 
 
 class Freshness:
-    """Marks of the store's content: equal marks, equal content. This service's own writes change
-    the mark at once, those of other services within :data:`OTHERS_WITHIN_S`.
+    """Marks of the store's content. This service's own writes change the mark at once, those of
+    other services within :data:`OTHERS_WITHIN_S`.
 
     :param clock: seconds.
     """
@@ -30,7 +31,7 @@ class Freshness:
         self._looked_at = -math.inf
         self._looking: asyncio.Task[bool] | None = None
 
-    async def mark(self) -> Hashable | None:
+    async def mark(self) -> Mark | None:
         """The present mark; None where the database does not answer."""
         if not self._changes.needs_look:
             return self._changes.mark()

@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from uuid import uuid4
 
 import psycopg
 from pydantic_core import from_json
@@ -50,6 +51,10 @@ from vmtune.storage.tables.core import VERSION_TABLE
 
 _PRIVATE = 0o600
 WRITERS_LOCK = 0x766D74756E65  # "vmtune": the key of PostgreSQL's advisory lock
+CHANGES = "vmtune_changes"
+"""The channel on which each process that writes to a PostgreSQL tells the others so. A message is
+the process's :attr:`Database.process`, and :data:`PROGRESS` behind a space."""
+PROGRESS = "progress"
 IDLE_MS = 4000
 """After how long PostgreSQL ends an idle writing transaction: sooner than others give up waiting
 for it."""
@@ -224,10 +229,16 @@ class Database:
         # SQLite's own waiting polls, and is not fair; this wakes the next at once.
         self._turn = threading.Lock()
         self._counting = threading.Lock()
+        self.process = uuid4().hex
+        """Tells this process's commits from those of others."""
         self.commits = 0
         """How many transactions of this process have written, or may have."""
-        self.after_commit: Callable[[], None] = lambda: None
-        """Is called in the writer's thread when a transaction has ended, before it counts."""
+        self.progress_commits = 0
+        """How many of them wrote nothing but progress (see :meth:`write`)."""
+        self.progress_begins: Callable[[], None] = lambda: None
+        """Is called when such a transaction has the turn of the writers, on SQLite alone."""
+        self.progress_ended: Callable[[], None] = lambda: None
+        """Is called when it has ended, before another of this process begins."""
 
     def close(self) -> None:
         """Close all connections; one that a thread still uses, when that gives it back."""
@@ -256,7 +267,7 @@ class Database:
             yield session
 
     @contextlib.contextmanager
-    def write(self, *, durable: bool = True) -> Iterator[Session]:
+    def write(self, *, durable: bool = True, progress: bool = False) -> Iterator[Session]:
         """A session in a transaction without concurrent writers.
 
         Committed at the end, with an entry in the audit log for what it changed; rolled back
@@ -265,12 +276,15 @@ class Database:
         :param durable: it is on disk before this returns. Without, the newest may be lost
             when the power fails, though not when vmtune is killed: for frequent writes whose loss
             does no harm.
+        :param progress: it writes samples or events alone: what a migration that runs writes all
+            the time, and few readers are shown (:class:`~vmtune.storage.changes.Mark`).
         """
         engine = self._engine.execution_options(**{_MODE: _DURABLE if durable else _RELAXED})
         with (
-            self._counted(),
+            self._counted(progress),
             translated(self.url),
             self._turns(),
+            self._ending(progress),
             AuditedSession(engine) as session,
             session.begin(),
         ):
@@ -279,12 +293,38 @@ class Database:
                     session.execute(text("SET LOCAL synchronous_commit = off"))
                 # A service that is stopped in here must not block all other writers.
                 timeout = f"set_config('idle_in_transaction_session_timeout', '{IDLE_MS}', true)"
-                session.execute(text(f"SELECT {timeout}, pg_advisory_xact_lock({WRITERS_LOCK})"))
+                turn = f"pg_advisory_xact_lock({WRITERS_LOCK})"
+                message = f"{self.process} {PROGRESS}" if progress else self.process
+                tell = f"pg_notify('{CHANGES}', '{message}')"  # is sent at the commit
+                session.execute(text(f"SELECT {timeout}, {turn}, {tell}"))
+            elif progress:
+                session.connection()  # begins
+                self.progress_begins()
             if self.lease is not None:
                 _check(session, self.lease)
             yield session
             note_changes(session, self.now)
             note_begun(session)
+
+    def listening(self, heard: Callable[[str], None]) -> Connection:
+        """A connection to PostgreSQL of its own, which hears of each commit of vmtune's processes.
+
+        :param heard: receives each message on :data:`CHANGES` that came until a statement is
+            executed, in the thread that executes it.
+        :raise SetupError: it cannot be reached.
+        """
+        with translated(self.url):
+            connection = self._alone.connect()
+            try:
+                driver = connection.connection.driver_connection
+                assert isinstance(driver, psycopg.Connection)
+                connection.detach()
+                driver.add_notify_handler(lambda message: heard(message.payload))
+                connection.exec_driver_sql(f"LISTEN {CHANGES}")
+            except BaseException:
+                connection.close()
+                raise
+        return connection
 
     def check_writable(self) -> None:
         """Write what is there already.
@@ -297,9 +337,12 @@ class Database:
 
     @contextlib.contextmanager
     def quick(self) -> Iterator[Session]:
-        """A session for one statement without audited changes, concurrent with other writers."""
+        """A session for one statement without audited changes, concurrent with other writers.
+
+        It counts as progress, and other processes are not told of it.
+        """
         with (
-            self._counted(),
+            self._counted(progress=True),
             translated(self.url),
             Session(self._alone) as session,
             session.begin(),
@@ -307,14 +350,22 @@ class Database:
             yield session
 
     @contextlib.contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self, progress: bool) -> Iterator[None]:
         """Count a transaction once it has ended: also one that failed, for it may be committed."""
         try:
             yield
         finally:
-            self.after_commit()
             with self._counting:
                 self.commits += 1
+                self.progress_commits += progress
+
+    @contextlib.contextmanager
+    def _ending(self, progress: bool) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            if progress and self._is_sqlite:
+                self.progress_ended()
 
     @contextlib.contextmanager
     def _turns(self) -> Iterator[None]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import text
 
+from vmtune.errors import NotFound, SetupError
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.storage import Store
+from vmtune.storage.changes import Mark
 
 
-def present(store: Store) -> Hashable:
+def present(store: Store) -> Mark:
     if store.changes.needs_look:
         store.changes.look()
     mark = store.changes.mark()
@@ -51,6 +54,52 @@ def test_commits_of_others_are_seen(store: Store, url: str) -> None:
     with Store.open(url) as other:
         other.hosts.add(a_host("b"))
     assert present(store) != before
+
+
+def test_progress_leaves_what_is_settled(store: Store, url: str, host: Host) -> None:
+    before = present(store)
+    store.events.append(EventTopic.HOST, host.name, {})
+    one = present(store)
+    with Store.open(url) as other:
+        other.events.append(EventTopic.HOST, host.name, {})
+    both = present(store)
+    assert len({before.whole, one.whole, both.whole}) == 3
+    assert one.settled == before.settled
+    if not url.startswith("sqlite"):  # which tells only that another process wrote
+        assert both.settled == before.settled
+    store.hosts.add(a_host("b"))
+    assert present(store).settled != both.settled
+
+
+def test_what_another_process_wrote_between_is_no_progress(store: Store, url: str) -> None:
+    before = present(store)
+    store.events.append(EventTopic.HOST, "a", {})
+    with Store.open(url) as other:
+        other.hosts.add(a_host("b"))
+    store.events.append(EventTopic.HOST, "a", {})
+    assert present(store).settled != before.settled
+
+
+def test_progress_that_is_rolled_back_hides_nothing(store: Store, url: str) -> None:
+    before = present(store)
+    with pytest.raises(NotFound):
+        store.migrations.add_samples(uuid4(), ())
+    assert present(store).settled == before.settled
+    with Store.open(url) as other:
+        other.hosts.add(a_host("b"))
+    assert present(store).settled != before.settled
+
+
+def test_a_lost_connection_may_have_missed_a_change(store: Store) -> None:
+    if not store.changes.needs_look:
+        pytest.skip("nothing is listened to")
+    before = present(store)
+    with store._database.read() as session:
+        its = "query LIKE 'LISTEN%' AND datname = current_database()"
+        session.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {its}"))
+    with pytest.raises(SetupError):
+        store.changes.look()
+    assert present(store).settled != before.settled
 
 
 def test_a_database_that_is_gone_has_no_mark(store: Store, url: str) -> None:

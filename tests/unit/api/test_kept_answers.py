@@ -4,23 +4,29 @@ not for."""
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from tests.support.api import PREFIX, Api, admin_token, running_api
 from tests.support.fakes import VM
-from vmtune.api.http.kept_answers import Answer, KeptAnswers
+from tests.unit.api.test_route_scopes import ROUTES
+from vmtune.api.http.kept_answers import FOLLOWED, Answer, Keeps, KeptAnswers
 from vmtune.api.main import create_app
+from vmtune.api.routes.router import ScopesFirst
 from vmtune.model.access.scopes import EVERYTHING, Identity, Kind, Rights, Scope
 from vmtune.model.host.inventory import Host
 from vmtune.services.inventory_lists import InventoryLists
 from vmtune.services.queries import Queries
 from vmtune.storage import Store
+from vmtune.storage.changes import Mark
 
 TCP = "http://localhost:8470"
 
@@ -168,7 +174,7 @@ async def test_what_is_kept_is_bounded(api: Api) -> None:
     answers = KeptAnswers(create_app(api.container.settings), max_bytes=1000)
 
     def answer(size: int) -> Answer:
-        return Answer(0.0, 1.0, 1, None, {}, b"x" * size, b"")
+        return Answer(0.0, Keeps(1.0), Mark(1, 1), None, {}, b"x" * size, b"")
 
     for number in range(20):
         answers.keep(number, answer(300))
@@ -181,29 +187,32 @@ async def test_what_is_kept_is_bounded(api: Api) -> None:
 
 
 class Asked:
-    """Requests of one path whose marks, and whose computing, end when the test says so."""
+    """Requests of one path, whose computing ends when the test says so.
 
-    def __init__(self) -> None:
-        self.marks: list[asyncio.Future[str]] = []
+    :param keeps: what its route says.
+    """
+
+    def __init__(self, keeps: Keeps | None = None) -> None:
+        self.mark = Mark(0, 0)
         self.computing: list[asyncio.Future[None]] = []
         self.sent: list[int] = []
+        self._keeps = keeps or Keeps(60.0)
         self._answers = KeptAnswers(self._compute)
 
-    async def mark(self) -> str:
-        self.marks.append(asyncio.get_running_loop().create_future())
-        return await self.marks[-1]
+    async def _mark(self) -> Mark:
+        return self.mark
 
     async def _compute(self, scope: Any, receive: Any, send: Any) -> None:
         self.computing.append(asyncio.get_running_loop().create_future())
         await self.computing[-1]
-        scope["route"] = SimpleNamespace(kept_for_s=60.0)
+        scope["route"] = SimpleNamespace(keeps=self._keeps)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"{}"})
 
     async def ask(self) -> None:
         """One request."""
         identity = Identity(Kind.TOKEN, "t", rights=Rights(frozenset({Scope.READ}), EVERYTHING))
-        container = SimpleNamespace(freshness=SimpleNamespace(mark=self.mark))
+        container = SimpleNamespace(freshness=SimpleNamespace(mark=self._mark))
         scope: Any = {
             **{"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []},
             "state": {"identity": identity},
@@ -215,16 +224,9 @@ class Asked:
 
         await self._answers(scope, None, send)  # type: ignore[arg-type]  # nothing is received
 
-    async def marked(self, group: asyncio.TaskGroup, mark: str) -> None:
-        """One more request, which finds this mark."""
-        already = len(self.marks)
-        group.create_task(self.ask())
-        await until(self.marks, already + 1)
-        self.marks[already].set_result(mark)
-
-    async def kept(self, group: asyncio.TaskGroup, mark: str) -> None:
+    async def kept(self, group: asyncio.TaskGroup) -> None:
         """An answer is kept."""
-        await self.marked(group, mark)
+        group.create_task(self.ask())
         await until(self.computing, 1)
         self.computing[0].set_result(None)
         await until(self.sent, 2)
@@ -241,53 +243,87 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_an_answer_may_be_forgotten_while_the_mark_is_awaited() -> None:
-    it = Asked()
-    async with asyncio.TaskGroup() as group:
-        await it.kept(group, "one")
-        group.create_task(it.ask())
-        await until(it.marks, 2)  # asks for the mark
-        await it.marked(group, "two")
-        await until(it.computing, 2)  # forgotten, and not kept again yet
-        it.marks[1].set_result("one")
-        await until(it.computing, 3)
-        for each in it.computing[1:]:
-            each.set_result(None)
-    assert it.sent == [200, 0] * 3
-
-
 async def test_those_who_come_while_it_is_computed_again_wait_for_that() -> None:
     it = Asked()
     async with asyncio.TaskGroup() as group:
-        await it.kept(group, "one")
+        await it.kept(group)
+        it.mark = Mark(1, 1)
         for _ in range(5):
-            await it.marked(group, "two")
+            group.create_task(it.ask())
         await turns()
         assert len(it.computing) == 2
         it.computing[1].set_result(None)
     assert it.sent == [200, 0] * 6
 
 
-async def test_not_those_who_come_after_a_change() -> None:
+async def test_those_who_come_after_a_change_wait_for_one_more_together() -> None:
     it = Asked()
     async with asyncio.TaskGroup() as group:
-        await it.kept(group, "one")
-        await it.marked(group, "two")
-        await it.marked(group, "three")
+        await it.kept(group)
+        for change in (1, 2, 3):
+            it.mark = Mark(change, change)
+            for _ in range(3):
+                group.create_task(it.ask())
+            await turns()
+        assert len(it.computing) == 2
+        it.computing[1].set_result(None)
         await until(it.computing, 3)
-        for each in it.computing[1:]:
-            each.set_result(None)
-    assert it.sent == [200, 0] * 3
+        await turns()
+        assert it.sent == [200, 0] * 4  # those of the first change
+        it.computing[2].set_result(None)
+    assert len(it.computing) == 3
+    assert it.sent == [200, 0] * 10
 
 
 async def test_those_who_wait_go_on_where_it_failed() -> None:
     it = Asked()
     async with asyncio.TaskGroup() as group:
-        await it.kept(group, "one")
-        await it.marked(group, "two")
-        await it.marked(group, "two")
+        await it.kept(group)
+        it.mark = Mark(1, 1)
+        for _ in range(2):
+            group.create_task(it.ask())
         await turns()
         it.computing[1].cancel()
         await until(it.computing, 3)
         it.computing[2].set_result(None)
     assert it.sent == [200, 0] * 2
+
+
+async def test_progress_ends_only_answers_that_show_it() -> None:
+    for keeps, computed in ((Keeps(60.0), 1), (FOLLOWED.dependency, 2)):
+        assert isinstance(keeps, Keeps)
+        it = Asked(keeps)
+        async with asyncio.TaskGroup() as group:
+            await it.kept(group)
+            it.mark = Mark(1, 0)
+            group.create_task(it.ask())
+            await turns()
+            assert len(it.computing) == computed
+            for each in it.computing[1:]:
+                each.set_result(None)
+        assert it.sent == [200, 0] * 2
+
+
+async def test_answers_that_show_samples_or_events_say_so(api: Api) -> None:
+    """What is written as progress is read by no other kept route."""
+    read: dict[str, set[str]] = {}
+    now: ContextVar[str] = ContextVar("now", default="")  # the threads of its answer have it too
+
+    def note(*given: Any) -> None:
+        tables = set(re.findall(r"(?:FROM|JOIN) (\w+)", given[2]))
+        read.setdefault(now.get(), set()).update({"sample_chunks", "events"} & tables)
+
+    engine = api.container.freshness._changes._database._engine
+    event.listen(engine, "before_cursor_execute", note)
+    made = await api.post("/migrations", {"vm": str(VM), "destination": "b"}, expect=202)
+    kept = {path: route.keeps for path, route in ROUTES if isinstance(route, ScopesFirst)}
+    routes = {path: keeps for path, keeps in kept.items() if keeps is not None}
+    assert len(routes) >= 10
+    for route in routes:
+        now.set(route)
+        of = {"migration": made["id"], "vm": VM, "name": "a", "application": VM}
+        path = route.removeprefix(PREFIX).format(**of)
+        await api.send("GET", f"{path}?q=a" if "search" in path else path)
+    assert {path for path, tables in read.items() if tables and path} == {
+        path for path, keeps in routes.items() if keeps.progress
+    }

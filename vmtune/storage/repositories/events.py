@@ -34,7 +34,7 @@ class EventRepository:
         :param data: ready for JSON.
         :param durable: it, and all that was written before it, is on disk before this returns.
         """
-        with self._database.write(durable=durable) as session:
+        with self._database.write(durable=durable, progress=True) as session:
             row = EventRow(at=self._database.now(), topic=topic, subject=subject, data=dict(data))
             session.add(row)
             session.flush()
@@ -66,7 +66,7 @@ class EventRepository:
         """Delete all but the newest *keep* events, at least 1; return the number deleted."""
         assert keep >= 1, "the newest event marks the position of the stream"
         newest = select(EventRow.id).order_by(EventRow.id.desc()).offset(keep - 1).limit(1)
-        with self._database.write(durable=False) as session:
+        with self._database.write(durable=False, progress=True) as session:
             oldest_kept = session.scalar(newest)
             if oldest_kept is None:
                 return 0

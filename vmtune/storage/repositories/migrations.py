@@ -322,7 +322,7 @@ class MigrationRepository:
 
         :raise NotFound: there is no such migration.
         """
-        with self._database.write(durable=False) as session:
+        with self._database.write(durable=False, progress=True) as session:
             SAMPLES.append(session, _number(session, id), taken)
 
     def samples(self, id: UUID, after_ms: int = -1, limit: int | None = None) -> tuple[Sample, ...]:
