@@ -205,9 +205,11 @@ def test_an_application_that_ends_with_the_machine_does_not_wait_for_the_disk(
     waits: list[bool] = []
     write = Database.write
 
-    def noted(it: Database, *, durable: bool = True) -> AbstractContextManager[Session]:
+    def noted(
+        it: Database, *, durable: bool = True, progress: bool = False
+    ) -> AbstractContextManager[Session]:
         waits.append(durable)
-        return write(it, durable=durable)
+        return write(it, durable=durable, progress=progress)
 
     with Store.open(url) as store:
         monkeypatch.setattr(Database, "write", noted)
