@@ -1,5 +1,5 @@
 """What the OpenAPI document says besides routes and schemas: how to sign in, where the service is,
-what each group of routes is for, and what parameters and fields with a usual name mean."""
+what each group of routes is for, and what parameters and fields mean."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vmtune.api.auth.security import OPEN
+from vmtune.api.docstrings import parted
+from vmtune.api.field_words import FIELDS, WORDS
 
 Document = dict[str, Any]  # any: OpenAPI
 
@@ -108,53 +110,6 @@ PARAMETERS: Mapping[str, str] = {
     "webhook": "Id of the webhook.",
 }
 """By name, where the route says nothing more precise."""
-FIELDS: Mapping[str, str] = {
-    "arms": "The arms that are compared.",
-    "at": "When.",
-    "at_ms": "Milliseconds since the record's start.",
-    "blocks": "How many blocks.",
-    "created_at": "When it was created.",
-    "ended": "Whether it has ended.",
-    "ended_at": "When it ended; null while it has not.",
-    "expires_at": "When it ends; null: never.",
-    "fingerprint": "Of the environment: the same for environments that are the same.",
-    "high": "The interval's upper end; null where it has none.",
-    "host": "Name of the host.",
-    "id": "Its id.",
-    "items": "The items of this page.",
-    "labels": "Its labels, by key.",
-    "low": "The interval's lower end; null where it has none.",
-    "message": "What is wrong, in a sentence.",
-    "metric": "Name of the metric.",
-    "name": "Its name.",
-    "note": "A note by people.",
-    "notes": "What else to know, in sentences.",
-    "number": "Its number.",
-    "outcomes": "Each tunable: wanted, seen, and what came of it.",
-    "profile": "Name of the profile; null without one.",
-    "qemu_version": "QEMU's version.",
-    "reason": "Why, in a sentence.",
-    "revision": "Number of the profile's revision.",
-    "run": "Id of the run.",
-    "runs": "The runs.",
-    "scenario": "Name of the scenario.",
-    "seed": "The seed of the runs' order.",
-    "since": "Since when.",
-    "started_at": "When it started; null while it has not.",
-    "step_texts": "The steps as people read them.",
-    "steps": "Convergence steps.",
-    "text": "The same as people read it.",
-    "texts": "The values as people read them, by name.",
-    "title": "As people read it.",
-    "tunable": "Name of the tunable.",
-    "unit": "The unit of its values.",
-    "uuid": "UUID of the VM.",
-    "value": "The value, in the unit's base.",
-    "values": "Values of tunables, by name, in the units' bases.",
-    "version": "The version.",
-    "vm": "UUID of the VM.",
-}
-"""By name, where the schema says nothing more precise."""
 
 
 def described(document: Document) -> Document:
@@ -174,11 +129,23 @@ def described(document: Document) -> Document:
     document["tags"] = [
         {"name": tag, "description": TAGS[tag]} if tag in TAGS else {"name": tag} for tag in used
     ]
-    for schema in document["components"]["schemas"].values():
-        for name, field in schema.get("properties", {}).items():
-            if not field.get("description") and "$ref" not in field and name in FIELDS:
-                field["description"] = FIELDS[name]
+    for name, schema in document["components"]["schemas"].items():
+        _describe_fields(name, schema)
     return document
+
+
+def _describe_fields(name: str, schema: Document) -> None:
+    """Give the fields of a schema the words that are for them: of the table for this schema, of its
+    class, or of the table for all. A field that is another schema has that one's words, too."""
+    said = parted(schema.get("description", ""))
+    if said.summary:
+        schema["description"] = said.summary
+    own = WORDS.get(name, {})
+    for field, part in schema.get("properties", {}).items():
+        general = "" if "$ref" in part else FIELDS.get(field, "")
+        words = own.get(field) or said.parameters.get(field) or general
+        if words and not part.get("description"):
+            part["description"] = words
 
 
 def _operations(document: Document) -> Iterator[tuple[str, str, Document]]:

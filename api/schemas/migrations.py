@@ -72,7 +72,10 @@ class MigrationCreate(Model):
         max_length=50,
         description="Codes of blockers to override; the values concerned are left out.",
     )
-    intent: RawIntent | None = None
+    intent: RawIntent | None = Field(
+        default=None,
+        description="What is to be kept, instead of values: the migration is steered towards it.",
+    )
     priority: StrictInt = Field(
         default=0,
         ge=MIN_PRIORITY,

@@ -920,7 +920,7 @@ class EvacuationVmView(TypedDict):
 
 
 class EventView(TypedDict):
-    """The ``data`` of one message; the message's ``event`` is its topic."""
+    """The `data` of one message; the message's `event` is its topic."""
 
     id: int | None
     at: str | None
@@ -1560,7 +1560,7 @@ class PointView(TypedDict):
 
 
 class PoolForecast(TypedDict):
-    """What the pool model (:mod:`vmtune.model.host.pools`) says before the load."""
+    """What the pool model (`pools`) says before the load."""
 
     design: str
     requests: int
@@ -1632,7 +1632,7 @@ class ProbeView(TypedDict):
 
 
 class ProblemDocument(TypedDict):
-    """Every error of the API (RFC 9457, ``application/problem+json``)."""
+    """Every error of the API (RFC 9457, `application/problem+json`)."""
 
     type: str
     title: str
@@ -1991,7 +1991,7 @@ class ReportRun(TypedDict):
 
 
 class ResultText(TypedDict):
-    """A comparison of two arms in one metric, in words and rounded figures; ``-`` where there is none."""
+    """A comparison of two arms in one metric, in words and rounded figures; `-` where there is none."""
 
     title: str
     primary: bool

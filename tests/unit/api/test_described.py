@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from vmtune.api.auth.security import OPEN
-from vmtune.api.described import FIELDS, PARAMETERS, TAGS
+from vmtune.api.described import PARAMETERS, TAGS
+from vmtune.api.docstrings import parted
+from vmtune.api.field_words import FIELDS, WORDS
 from vmtune.api.main import create_app
 from vmtune.config.settings import Settings
 
@@ -50,6 +52,41 @@ def test_each_group_operation_and_parameter_is_described(document: dict[str, Any
     assert found == []
 
 
+def test_each_schema_and_field_is_described(document: dict[str, Any]) -> None:
+    """A field that is another schema is described by that one."""
+    schemas = document["components"]["schemas"]
+    found = [name for name, schema in schemas.items() if not schema.get("description")]
+    found += [
+        f"{name}.{field}"
+        for name, schema in schemas.items()
+        for field, part in schema.get("properties", {}).items()
+        if not part.get("description") and "$ref" not in part
+    ]
+    assert found == []
+
+
+def test_descriptions_are_sentences_of_markdown(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    texts = {name: schema["description"] for name, schema in schemas.items()} | {
+        f"{name}.{field}": part["description"]
+        for name, schema in schemas.items()
+        for field, part in schema.get("properties", {}).items()
+        if "description" in part
+    }
+    wrong = ("``", ":param", ":mod:", ":class:", ":data:", "None ", "likewise *")
+    assert {where: text for where, text in texts.items() if any(w in text for w in wrong)} == {}
+    assert {where: text for where, text in texts.items() if text[-1] not in ".`)"} == {}
+
+
+def test_a_class_tells_its_fields() -> None:
+    said = parted(
+        "A thing, see :mod:`vmtune.a.b`.\n\n:param one: ``x``; None where\n    *two* is.\n"
+        ":param two: it.\n:raise InvalidInput: never."
+    )
+    assert said.summary == "A thing, see `b`."
+    assert said.parameters == {"one": "`x`; null where `two` is.", "two": "It."}
+
+
 def test_the_words_are_for_names_that_there_are(document: dict[str, Any]) -> None:
     names = {
         one["name"]
@@ -63,6 +100,15 @@ def test_the_words_are_for_names_that_there_are(document: dict[str, Any]) -> Non
         for name in schema.get("properties", {})
     }
     assert set(FIELDS) <= fields
+    schemas = document["components"]["schemas"]
+    told = {f"{name}.{field}" for name, own in WORDS.items() for field in own}
+    said = {
+        f"{name}.{field}"
+        for name, own in WORDS.items()
+        for field, words in own.items()
+        if schemas.get(name, {}).get("properties", {}).get(field, {}).get("description") == words
+    }
+    assert told - said == set()
     assert set(TAGS) == {tag["name"] for tag in document["tags"]}
 
 

@@ -2507,7 +2507,10 @@ export interface components {
              * @description Whom it concerns: a VM, a host, a campaign, a scenario.
              */
             title: string;
-            /** Detail */
+            /**
+             * Detail
+             * @description What is done, in short.
+             */
             detail: string;
             /**
              * State
@@ -2519,7 +2522,10 @@ export interface components {
              * @description Whether it has ended.
              */
             ended: boolean;
-            /** Failure */
+            /**
+             * Failure
+             * @description Why it failed; empty if it did not.
+             */
             failure: string;
             /**
              * Created At
@@ -2606,7 +2612,7 @@ export interface components {
         };
         /**
          * ApplicationState
-         * @description Where an application stands. ``intended`` and ``reverting`` are checked again when the
+         * @description Where an application stands. `intended` and `reverting` are checked again when the
          *     service starts.
          * @enum {string}
          */
@@ -2658,7 +2664,10 @@ export interface components {
                 [key: string]: string;
             };
             state: components["schemas"]["ApplicationState"];
-            /** Best Effort */
+            /**
+             * Best Effort
+             * @description Refused values were skipped instead of rolling everything back.
+             */
             best_effort: boolean;
             /**
              * Outcomes
@@ -2727,14 +2736,20 @@ export interface components {
              */
             id: number;
             target: components["schemas"]["Target"];
-            /** Key */
+            /**
+             * Key
+             * @description The VM's UUID, a selector such as tier=db, or the host's name; empty for the default.
+             */
             key: string;
             /**
              * Profile
              * @description Name of the profile; null without one.
              */
             profile: string;
-            /** Description */
+            /**
+             * Description
+             * @description What it is for, in words: `the assignment to host rack7`.
+             */
             description: string;
             /**
              * Created At
@@ -2749,7 +2764,10 @@ export interface components {
          */
         AttentionView: {
             concern: components["schemas"]["Concern"];
-            /** Count */
+            /**
+             * Count
+             * @description How many there are.
+             */
             count: number;
             /**
              * Subjects
@@ -2765,7 +2783,7 @@ export interface components {
         AuditFormat: "jsonl" | "csv";
         /**
          * AuditSort
-         * @description The order of a list of entries: ``-`` for the newest first.
+         * @description The order of a list of entries: `-` for the newest first.
          * @enum {string}
          */
         AuditSort: "-at" | "at";
@@ -2773,64 +2791,76 @@ export interface components {
          * BlockRecord
          * @description Everything that was recorded. Times are milliseconds on the measurement's timeline, which
          *     begins (0 ms) when QEMU is up and tuned, and its node is exported.
-         *
-         *     :param qemu: its version.
-         *     :param load_ms: when fio was started; None if it never was. *load_ended_ms* when it
-         *         had ended, or QEMU had.
-         *     :param measured_ms: when what fio counts began and ended, its ramp left out; None if fio
-         *         reported nothing.
-         *     :param fio: fio's JSON, whole; None where it wrote none.
-         *     :param fio_output: its other output.
-         *     :param fio_status: its exit status, below 0 for a signal; None where it never ran.
-         *     :param qemu_output: the last that QEMU wrote to its standard error.
-         *     :param qemu_ended: how it ended by itself (``died of SIGABRT``); empty where it did not.
          */
         BlockRecord: {
             /**
              * Qemu
+             * @description Its version.
              * @default
              */
             qemu: string;
-            /** Load Ms */
+            /**
+             * Load Ms
+             * @description When fio was started; null if it never was.
+             */
             load_ms?: number | null;
-            /** Load Ended Ms */
+            /**
+             * Load Ended Ms
+             * @description When fio, or QEMU, had ended; null if fio was never started.
+             */
             load_ended_ms?: number | null;
-            /** Measured Ms */
+            /**
+             * Measured Ms
+             * @description When what fio counts began and ended, its ramp left out; null if fio reported nothing.
+             */
             measured_ms?: number[] | null;
             /**
              * Ended Ms
+             * @description When the measurement ended.
              * @default 0
              */
             ended_ms: number;
-            /** Fio */
+            /**
+             * Fio
+             * @description Fio's JSON, whole; null where it wrote none.
+             */
             fio?: {
                 [key: string]: unknown;
             } | null;
             /**
              * Fio Output
+             * @description Its other output.
              * @default
              */
             fio_output: string;
-            /** Fio Status */
+            /**
+             * Fio Status
+             * @description Its exit status, below 0 for a signal; null where it never ran.
+             */
             fio_status?: number | null;
             /**
              * Processes
+             * @description What QEMU used of its host, over time.
              * @default []
              */
             processes: components["schemas"]["ProcessSample"][];
             /**
              * Cpu
+             * @description CPU time of QEMU, over time.
              * @default []
              */
             cpu: components["schemas"]["CpuMark"][];
+            /** @description What the pool model says before the load; null if it was not asked. */
             pool_forecast?: components["schemas"]["PoolForecast"] | null;
             /**
              * Qemu Output
+             * @description The last that QEMU wrote to its standard error.
              * @default
              */
             qemu_output: string;
             /**
              * Qemu Ended
+             * @description How it ended by itself (`died of SIGABRT`); empty where it did not.
              * @default
              */
             qemu_ended: string;
@@ -2844,19 +2874,18 @@ export interface components {
         /**
          * BootMark
          * @description A part of the boot was reached.
-         *
-         *     :param at_ms: since the start of QEMU's process, by the host's clock.
-         *     :param region_updates: how often KVM's memory regions had been updated by then; None where
-         *         that was not counted.
          */
         BootMark: {
             name: components["schemas"]["BootMarkName"];
             /**
              * At Ms
-             * @description Milliseconds since the record's start.
+             * @description Since the start of QEMU's process, by the host's clock.
              */
             at_ms: number;
-            /** Region Updates */
+            /**
+             * Region Updates
+             * @description How often KVM's memory regions had been updated by then; null where that was not counted.
+             */
             region_updates?: number | null;
         };
         /**
@@ -2868,59 +2897,66 @@ export interface components {
         /**
          * BootRecord
          * @description Everything that was recorded of a boot.
-         *
-         *     :param ended_ms: when it reached user space, was ended at its limit, or was found dead.
-         *     :param region_updates: by the name of QEMU's trace event, how often it came in all; None
-         *         where that was not counted.
-         *     :param cpu_ms: user and system time of QEMU's process; None where it could not be read.
-         *     :param qemu: its version, in its own words.
-         *     :param kernel: the guest's, in its own words.
-         *     :param firmware: its name, and its version or hash.
-         *     :param host_kernel: the release of the host's.
-         *     :param srcutree: the parameters of the host kernel's SRCU, where it has such.
-         *     :param serial_tail: the end of what came over the serial port.
          */
         BootRecord: {
             end: components["schemas"]["BootEnd"];
-            /** Ended Ms */
+            /**
+             * Ended Ms
+             * @description When it reached user space, was ended at its limit, or was found dead.
+             */
             ended_ms: number;
             /**
              * Marks
+             * @description The parts of the boot that were reached, in order.
              * @default []
              */
             marks: components["schemas"]["BootMark"][];
-            /** Region Updates */
+            /**
+             * Region Updates
+             * @description By the name of QEMU's trace event, how often it came in all; null where that was not counted.
+             */
             region_updates?: {
                 [key: string]: number;
             } | null;
-            /** Cpu Ms */
+            /**
+             * Cpu Ms
+             * @description User and system time of QEMU's process; null where it could not be read.
+             */
             cpu_ms?: number | null;
             /**
              * Qemu
+             * @description Its version, in its own words.
              * @default
              */
             qemu: string;
             /**
              * Kernel
+             * @description The guest's, in its own words.
              * @default
              */
             kernel: string;
             /**
              * Firmware
+             * @description Its name, and its version or hash.
              * @default
              */
             firmware: string;
             /**
              * Host Kernel
+             * @description The release of the host's.
              * @default
              */
             host_kernel: string;
-            /** Srcutree */
+            /**
+             * Srcutree
+             * @description The parameters of the host kernel's SRCU, where it has such.
+             */
             srcutree?: {
                 [key: string]: string;
             };
             /**
              * Serial Tail
+             * @description The end of what came over the serial port.
              * @default
              */
             serial_tail: string;
@@ -2969,6 +3005,7 @@ export interface components {
             /**
              * Signed In At
              * Format: date-time
+             * @description When it signed in.
              */
             signed_in_at: string;
             /**
@@ -3032,7 +3069,10 @@ export interface components {
              * @description The arms that are compared.
              */
             arms: string[];
-            /** Cells */
+            /**
+             * Cells
+             * @description The conditions under which all arms are compared; empty for one.
+             */
             cells: string[];
             /**
              * Blocks
@@ -3044,9 +3084,15 @@ export interface components {
              * @description The seed of the runs' order.
              */
             seed: number;
-            /** Primary Metric */
+            /**
+             * Primary Metric
+             * @description The metric that the verdict is about.
+             */
             primary_metric: string;
-            /** Margin Percent */
+            /**
+             * Margin Percent
+             * @description Differences within it do not matter.
+             */
             margin_percent: number;
             /**
              * Total
@@ -3095,7 +3141,10 @@ export interface components {
          * @description The campaign with defaults filled in, and its forecast.
          */
         CampaignForecast: {
-            /** Campaign */
+            /**
+             * Campaign
+             * @description The campaign file as JSON, with defaults filled in.
+             */
             campaign: {
                 [key: string]: unknown;
             };
@@ -3166,7 +3215,10 @@ export interface components {
              * @description The arms that are compared.
              */
             arms: string[];
-            /** Cells */
+            /**
+             * Cells
+             * @description The conditions under which all arms are compared; empty for one.
+             */
             cells: string[];
             /**
              * Blocks
@@ -3178,9 +3230,15 @@ export interface components {
              * @description The seed of the runs' order.
              */
             seed: number;
-            /** Primary Metric */
+            /**
+             * Primary Metric
+             * @description The metric that the verdict is about.
+             */
             primary_metric: string;
-            /** Margin Percent */
+            /**
+             * Margin Percent
+             * @description Differences within it do not matter.
+             */
             margin_percent: number;
             /**
              * Total
@@ -3249,7 +3307,7 @@ export interface components {
         };
         /**
          * ChangeKind
-         * @description How values changed; the words of :class:`vmtune.stats.changes.ChangeKind`, whose import
+         * @description How values changed; the words of `ChangeKind`, whose import
          *     takes a second.
          * @enum {string}
          */
@@ -3259,9 +3317,15 @@ export interface components {
          * @description An object before and after a change; of an altered object only the differences.
          */
         ChangeView: {
-            /** What */
+            /**
+             * What
+             * @description Kind of the object, such as a profile.
+             */
             what: string;
-            /** Key */
+            /**
+             * Key
+             * @description Which one, by its name or id.
+             */
             key: string;
             /**
              * Before
@@ -3288,7 +3352,10 @@ export interface components {
              * @description Name of the host.
              */
             host: string;
-            /** What */
+            /**
+             * What
+             * @description What was tried.
+             */
             what: string;
             result: components["schemas"]["Result"];
             /**
@@ -3340,87 +3407,95 @@ export interface components {
         /**
          * Comparison
          * @description B compared with A for one metric.
-         *
-         *     :param size: blocks in which both arms have a value; unpaired, the values of the arm that
-         *         has fewer.
-         *     :param effect: None when there is nothing to compare.
-         *     :param scale_reason: why it is no ratio; empty where it is.
-         *     :param cliffs_delta: the share of all pairs of runs in which B's value is the larger, minus
-         *         the share in which it is the smaller: -1 to 1.
-         *     :param better_share: the share of pairs (blocks when paired, otherwise every run of A with
-         *         every run of B) in which B is better; None without a direction.
-         *     :param equal_share: likewise, the share in which neither is, or it is not known.
-         *     :param test: of "no difference".
-         *     :param medians: the ratio of the medians (their difference, where there is no ratio).
-         *     :param claim_p: the p of "beyond the margin", which is what better and worse claim.
-         *     :param adjusted_p: *claim_p* among the many (Benjamini and Hochberg); None where it is the
-         *         only one of its kind.
-         *     :param in_turns: the arms' runs alternate in time; None where that was not asked, or runs
-         *         are compared in blocks.
-         *     :param shares: the shares compared, for a metric of shares.
-         *     :param survival: None where no value is censored.
-         *     :param converged: shares of the values that are not censored; None likewise.
-         *     :param measured: shares of runs that have a value; None where all have.
-         *     :param succeeded: shares of runs that succeeded; None where all did.
-         *     :param verdict: None for a metric of which neither direction is better, and where it is
-         *         withheld.
-         *     :param reason: why that verdict, in a sentence.
-         *     :param blocks_needed: about how many blocks (runs of each arm, unpaired) a new campaign needs
-         *         to settle an inconclusive one in 80 % of cases; None where it is settled or cannot be.
-         *     :param noise_floor: the effect below which this host shows differences by chance with so
-         *         many blocks, as the larger side of the effect's scale; None without a calibration, and
-         *         without blocks unless the runs show how far sessions lie apart.
-         *     :param below_noise_floor: the estimate is smaller than that; None likewise.
-         *     :param notes: what qualifies the verdict, in sentences.
          */
         Comparison: {
             criterion: components["schemas"]["Criterion"];
             a: components["schemas"]["Summary"];
             b: components["schemas"]["Summary"];
             design: components["schemas"]["ComparisonDesign"];
-            /** Size */
+            /**
+             * Size
+             * @description Blocks in which both arms have a value; unpaired, the values of the arm that has fewer.
+             */
             size: number;
+            /** @description Null when there is nothing to compare. */
             effect?: components["schemas"]["Effect"] | null;
             /**
              * Scale Reason
+             * @description Why it is no ratio; empty where it is.
              * @default
              */
             scale_reason: string;
-            /** Cliffs Delta */
+            /**
+             * Cliffs Delta
+             * @description The share of all pairs of runs in which B's value is the larger, minus the share in which it is the smaller: -1 to 1.
+             */
             cliffs_delta?: number | null;
-            /** Better Share */
+            /**
+             * Better Share
+             * @description The share of pairs (blocks when paired, otherwise every run of A with every run of B) in which B is better; null without a direction.
+             */
             better_share?: number | null;
-            /** Equal Share */
+            /**
+             * Equal Share
+             * @description The share of these pairs in which neither is better, or it is not known.
+             */
             equal_share?: number | null;
+            /** @description Of "no difference". */
             test?: components["schemas"]["Test"] | null;
+            /** @description The ratio of the medians (their difference, where there is no ratio). */
             medians?: components["schemas"]["Medians"] | null;
-            /** Claim P */
+            /**
+             * Claim P
+             * @description The p of "beyond the margin", which is what better and worse claim.
+             */
             claim_p?: number | null;
-            /** Adjusted P */
+            /**
+             * Adjusted P
+             * @description `claim_p` among the many (Benjamini and Hochberg); null where it is the only one of its kind.
+             */
             adjusted_p?: number | null;
-            /** In Turns */
+            /**
+             * In Turns
+             * @description The arms' runs alternate in time; null where that was not asked, or runs are compared in blocks.
+             */
             in_turns?: boolean | null;
+            /** @description The shares compared, for a metric of shares. */
             shares?: components["schemas"]["Rates"] | null;
+            /** @description Null where no value is censored. */
             survival?: components["schemas"]["Survival"] | null;
+            /** @description Shares of the values that are not censored; null where no value is. */
             converged?: components["schemas"]["Rates"] | null;
+            /** @description Shares of runs that have a value; null where all have. */
             measured?: components["schemas"]["Rates"] | null;
+            /** @description Shares of runs that succeeded; null where all did. */
             succeeded?: components["schemas"]["Rates"] | null;
+            /** @description Null for a metric of which neither direction is better, and where it is withheld. */
             verdict?: components["schemas"]["Verdict"] | null;
             /**
              * Reason
-             * @description Why, in a sentence.
+             * @description Why that verdict, in a sentence.
              * @default
              */
             reason: string;
-            /** Blocks Needed */
+            /**
+             * Blocks Needed
+             * @description About how many blocks (runs of each arm, unpaired) a new campaign needs to settle an inconclusive one in 80 % of cases; null where it is settled or cannot be.
+             */
             blocks_needed?: number | null;
-            /** Noise Floor */
+            /**
+             * Noise Floor
+             * @description The effect below which this host shows differences by chance with so many blocks, as the larger side of the effect's scale; null without a calibration, and without blocks unless the runs show how far sessions lie apart.
+             */
             noise_floor?: number | null;
-            /** Below Noise Floor */
+            /**
+             * Below Noise Floor
+             * @description The estimate is smaller than `noise_floor`; null without one.
+             */
             below_noise_floor?: boolean | null;
             /**
              * Notes
-             * @description What else to know, in sentences.
+             * @description What qualifies the verdict, in sentences.
              * @default []
              */
             notes: string[];
@@ -3438,6 +3513,7 @@ export interface components {
         ComparisonView: {
             /**
              * Format
+             * @description Marks a comparison's document.
              * @constant
              */
             format: "vmtune comparison";
@@ -3455,29 +3531,48 @@ export interface components {
             /**
              * Made At
              * Format: date-time
+             * @description When it was computed.
              */
             made_at: string;
-            /** Primary Metric */
+            /**
+             * Primary Metric
+             * @description The metric that the verdict is about.
+             */
             primary_metric: string;
             /**
              * Arms
              * @description The arms that are compared.
              */
             arms: components["schemas"]["ReportArm"][];
-            /** Environments */
+            /**
+             * Environments
+             * @description The environments of the runs, each once.
+             */
             environments: components["schemas"]["ReportEnvironment"][];
-            /** Differences */
+            /**
+             * Differences
+             * @description What differs between the environments.
+             */
             differences: components["schemas"]["EnvironmentDifference"][];
-            /** Metrics */
+            /**
+             * Metrics
+             * @description The metrics as they were defined then.
+             */
             metrics: components["schemas"]["ReportMetric"][];
-            /** Cells */
+            /**
+             * Cells
+             * @description What came out, for each set of conditions.
+             */
             cells: components["schemas"]["ReportCell"][];
             /**
              * Runs
              * @description The runs.
              */
             runs: components["schemas"]["ReportRun"][];
-            /** Campaign */
+            /**
+             * Campaign
+             * @description Its name; empty for runs that were put together afterwards.
+             */
             campaign: string;
             /**
              * Seed
@@ -3489,7 +3584,10 @@ export interface components {
              * @description How many blocks.
              */
             blocks: number;
-            /** Withheld */
+            /**
+             * Withheld
+             * @description Why there are no verdicts; empty where there are.
+             */
             withheld: string;
             /**
              * Notes
@@ -3524,7 +3622,10 @@ export interface components {
              * @description Share of runs that completed before, 0 to 1.
              */
             before: number;
-            /** After */
+            /**
+             * After
+             * @description The share since, 0 to 1.
+             */
             after: number;
         };
         /**
@@ -3567,7 +3668,10 @@ export interface components {
              * @description Its name in the configuration, such as `vda`.
              */
             target: string;
-            /** Path */
+            /**
+             * Path
+             * @description Path of its file or device, the same on both hosts.
+             */
             path: string;
             /**
              * Created
@@ -3579,7 +3683,10 @@ export interface components {
              * @description What is to be copied; grows with what the guest writes.
              */
             total_bytes: number;
-            /** Copied Bytes */
+            /**
+             * Copied Bytes
+             * @description How much of that was copied.
+             */
             copied_bytes: number;
             /**
              * Ready Ms
@@ -3597,7 +3704,10 @@ export interface components {
              * @description Milliseconds since the record's start.
              */
             at_ms: number;
-            /** Cpu Ms */
+            /**
+             * Cpu Ms
+             * @description That time, in milliseconds.
+             */
             cpu_ms: number;
         };
         /**
@@ -3626,7 +3736,10 @@ export interface components {
              * @description Milliseconds since the record's start.
              */
             at_ms: number;
-            /** Cpu Ms */
+            /**
+             * Cpu Ms
+             * @description User and system time of all its threads.
+             */
             cpu_ms: number;
         };
         /**
@@ -3656,32 +3769,30 @@ export interface components {
              */
             at_ms: number;
             side: components["schemas"]["HostSide"];
-            /** Vcpu Ms */
+            /**
+             * Vcpu Ms
+             * @description Of the threads that run vCPUs.
+             */
             vcpu_ms: number;
-            /** Migration Ms */
+            /**
+             * Migration Ms
+             * @description Of the threads of the migration, without parallel channels.
+             */
             migration_ms: number;
-            /** Multifd Ms */
+            /**
+             * Multifd Ms
+             * @description Of the threads of parallel channels, which compress, too.
+             */
             multifd_ms: number;
-            /** Other Ms */
+            /**
+             * Other Ms
+             * @description Of all other threads.
+             */
             other_ms: number;
         };
         /**
          * Criterion
          * @description What a metric is judged by. Fixed before the runs.
-         *
-         *     :param unit: of its values, as texts show it.
-         *     :param margin: the smallest difference that matters, as a share: 0.05 is 5 %. In a
-         *         comparison of shares it is 5 percentage points.
-         *     :param resolution: the step of the clock or counter that the values were read from, where
-         *         it rounds: a value v stands for anything from v - resolution/2 to v + resolution/2.
-         *         0 for exact counts and fine clocks.
-         *     :param least_difference: the smallest difference that matters in the metric's own unit, for
-         *         where ratios cannot be had; None takes *margin* of the larger of the arms' medians.
-         *     :param share: its values are 0 and 1 (no and yes), and their share is compared.
-         *     :param primary: the one metric that a campaign was made for.
-         *     :param success: it is the share of runs that succeeded, which is judged before all others.
-         *     :param needs_success: a rate over the whole run: of a run that was given up it is the rate of
-         *         something else, so there is no verdict unless both arms succeed equally often.
          */
         Criterion: {
             /**
@@ -3693,39 +3804,48 @@ export interface components {
             direction: components["schemas"]["Direction"];
             /**
              * Unit
-             * @description The unit of its values.
+             * @description Of its values, as texts show it.
              * @default
              */
             unit: string;
             /**
              * Margin
+             * @description The smallest difference that matters, as a share: 0.05 is 5 %. In a comparison of shares it is 5 percentage points.
              * @default 0.05
              */
             margin: number;
             /**
              * Resolution
+             * @description The step of the clock or counter that the values were read from, where it rounds: a value v stands for anything from v - resolution/2 to v + resolution/2. 0 for exact counts and fine clocks.
              * @default 0
              */
             resolution: number;
-            /** Least Difference */
+            /**
+             * Least Difference
+             * @description The smallest difference that matters in the metric's own unit, for where ratios cannot be had; null takes `margin` of the larger of the arms' medians.
+             */
             least_difference?: number | null;
             /**
              * Share
+             * @description Its values are 0 and 1 (no and yes), and their share is compared.
              * @default false
              */
             share: boolean;
             /**
              * Primary
+             * @description The one metric that a campaign was made for.
              * @default false
              */
             primary: boolean;
             /**
              * Success
+             * @description It is the share of runs that succeeded, which is judged before all others.
              * @default false
              */
             success: boolean;
             /**
              * Needs Success
+             * @description A rate over the whole run: of a run that was given up it is the rate of something else, so there is no verdict unless both arms succeed equally often.
              * @default false
              */
             needs_success: boolean;
@@ -3765,6 +3885,7 @@ export interface components {
             /**
              * Webhook
              * Format: uuid
+             * @description Id of the webhook.
              */
             webhook: string;
             /**
@@ -3773,7 +3894,10 @@ export interface components {
              */
             message: string;
             kind: components["schemas"]["WebhookEvent"];
-            /** Subject */
+            /**
+             * Subject
+             * @description UUID or name of what it is about.
+             */
             subject: string;
             /**
              * Payload
@@ -3781,7 +3905,10 @@ export interface components {
              */
             payload: string;
             state: components["schemas"]["DeliveryState"];
-            /** Attempts */
+            /**
+             * Attempts
+             * @description How often it was sent.
+             */
             attempts: number;
             /**
              * Created At
@@ -3830,7 +3957,10 @@ export interface components {
              * @description Most severe first; an info needs no action.
              */
             findings: components["schemas"]["FindingView"][];
-            /** Skipped Checks */
+            /**
+             * Skipped Checks
+             * @description Checks that could not run, and why.
+             */
             skipped_checks: components["schemas"]["SkippedCheckView"][];
         };
         /**
@@ -3844,9 +3974,15 @@ export interface components {
          * @description What the guest had changed some time after a moment.
          */
         DirtiedView: {
-            /** After Ms */
+            /**
+             * After Ms
+             * @description Milliseconds since that moment.
+             */
             after_ms: number;
-            /** Dirty Bytes */
+            /**
+             * Dirty Bytes
+             * @description Memory changed since then, each page counted once.
+             */
             dirty_bytes: number;
         };
         /**
@@ -3978,56 +4114,62 @@ export interface components {
         /**
          * Effect
          * @description How B compares with A.
-         *
-         *     :param estimate: the Hodges-Lehmann estimate on *scale*: 0.8 as a ratio is 20 % less.
-         *     :param bound: how the estimate is to be read when there are censored values.
-         *     :param low: the interval's lower end; None where it has none, or without enough data.
-         *     :param high: its upper end, likewise.
-         *     :param level: how often such an interval holds the true effect, at least.
-         *     :param sure_low: the estimate lies from here ...
-         *     :param sure_high: ... to here, whatever values that are rounded or known only as limits were;
-         *         None where that has no end, or is the estimate itself.
-         *     :param rank: *low* is the rank-th smallest of the differences that *estimate* is the median
-         *         of (all ``(d_i + d_j) / 2`` paired, all ``b - a`` unpaired; of logarithms for a ratio),
-         *         *high* the rank-th largest; 0 where there is no interval, or it is made in another way.
-         *     :param differences: how many these are.
-         *     :param margin_low: effects from here ...
-         *     :param margin_high: ... to here do not matter.
          */
         Effect: {
             scale: components["schemas"]["Scale"];
-            /** Estimate */
+            /**
+             * Estimate
+             * @description The Hodges-Lehmann estimate on `scale`: 0.8 as a ratio is 20 % less.
+             */
             estimate: number;
+            /** @description How the estimate is to be read when there are censored values. */
             bound: components["schemas"]["Bound"];
             /**
              * Low
-             * @description The interval's lower end; null where it has none.
+             * @description The interval's lower end; null where it has none, or without enough data.
              */
             low: number | null;
             /**
              * High
-             * @description The interval's upper end; null where it has none.
+             * @description Its upper end, likewise.
              */
             high: number | null;
-            /** Level */
+            /**
+             * Level
+             * @description How often such an interval holds the true effect, at least.
+             */
             level: number;
-            /** Margin Low */
+            /**
+             * Margin Low
+             * @description Effects from here to `margin_high` do not matter.
+             */
             margin_low: number;
-            /** Margin High */
+            /**
+             * Margin High
+             * @description Effects from `margin_low` to here do not matter.
+             */
             margin_high: number;
             /**
              * Rank
+             * @description `low` is the rank-th smallest of the differences that `estimate` is the median of (all `(d_i + d_j) / 2` paired, all `b - a` unpaired; of logarithms for a ratio), `high` the rank-th largest; 0 where there is no interval, or it is made in another way.
              * @default 0
              */
             rank: number;
             /**
              * Differences
+             * @description How many differences the estimate is the median of.
              * @default 0
              */
             differences: number;
-            /** Sure Low */
+            /**
+             * Sure Low
+             * @description The estimate lies from here to `sure_high`, whatever values that are rounded or known only as limits were; null where that has no end, or is the estimate itself.
+             */
             sure_low?: number | null;
-            /** Sure High */
+            /**
+             * Sure High
+             * @description The upper end of that; null likewise.
+             */
             sure_high?: number | null;
         };
         /**
@@ -4051,7 +4193,10 @@ export interface components {
              * @description Name of the host.
              */
             host: string;
-            /** Readings */
+            /**
+             * Readings
+             * @description Current values by tunable.
+             */
             readings: {
                 [key: string]: components["schemas"]["ReadingView"];
             };
@@ -4099,10 +4244,16 @@ export interface components {
              * @description Operation of the API.
              */
             action: string;
-            /** Subject */
+            /**
+             * Subject
+             * @description What it was about, such as `vm 7d1e...`; empty where nothing is named.
+             */
             subject: string;
             outcome: components["schemas"]["Outcome"];
-            /** Status */
+            /**
+             * Status
+             * @description HTTP status of the answer; null where that came later.
+             */
             status: number | null;
             /**
              * Reason
@@ -4119,7 +4270,10 @@ export interface components {
              * @description Codes of the problems in the response.
              */
             codes: string[];
-            /** Changes */
+            /**
+             * Changes
+             * @description Objects before and after.
+             */
             changes: components["schemas"]["ChangeView"][];
             /**
              * Vm
@@ -4140,21 +4294,21 @@ export interface components {
         /**
          * EnvironmentDifference
          * @description One thing in which the environments differ.
-         *
-         *     :param field: its path: ``kernel.release``.
-         *     :param values: of each environment, in their order; null if unknown.
-         *     :param expected: the arms differ in it on purpose.
          */
         EnvironmentDifference: {
-            /** Field */
+            /**
+             * Field
+             * @description Its path: `kernel.release`.
+             */
             field: string;
             /**
              * Values
-             * @description Values of tunables, by name, in the units' bases.
+             * @description Of each environment, in their order; null if unknown.
              */
             values: unknown[];
             /**
              * Expected
+             * @description The arms differ in it on purpose.
              * @default false
              */
             expected: boolean;
@@ -4169,7 +4323,10 @@ export interface components {
              * @description Of the environment: the same for environments that are the same.
              */
             fingerprint: string;
-            /** Environment */
+            /**
+             * Environment
+             * @description What the fingerprint stands for.
+             */
             environment: {
                 [key: string]: unknown;
             };
@@ -4309,11 +4466,20 @@ export interface components {
              */
             destinations: string[];
             order: components["schemas"]["Order"];
-            /** Priority */
+            /**
+             * Priority
+             * @description Priority of its migrations in the queue; higher goes first.
+             */
             priority: number;
-            /** Max Outgoing */
+            /**
+             * Max Outgoing
+             * @description Migrations at once, where fewer than the service's limit; null for that.
+             */
             max_outgoing: number | null;
-            /** Stop After Failures */
+            /**
+             * Stop After Failures
+             * @description It stops after so many failed migrations; null for never.
+             */
             stop_after_failures: number | null;
             /**
              * Profile
@@ -4341,7 +4507,10 @@ export interface components {
              * @description Number of VMs that need no more work.
              */
             finished: number;
-            /** Moved */
+            /**
+             * Moved
+             * @description Number of VMs that have moved.
+             */
             moved: number;
             /**
              * Left
@@ -4360,7 +4529,10 @@ export interface components {
              * @description Memory of the VMs to move.
              */
             total_bytes: number;
-            /** Moved Bytes */
+            /**
+             * Moved Bytes
+             * @description Memory of the VMs that have moved.
+             */
             moved_bytes: number;
             /**
              * Created At
@@ -4443,7 +4615,10 @@ export interface components {
              * @description Codes of its blockers that can be overridden.
              */
             blockers: string[];
-            /** Overrides */
+            /**
+             * Overrides
+             * @description Codes of blockers that are overridden for it.
+             */
             overrides: string[];
             /**
              * Migration
@@ -4459,7 +4634,7 @@ export interface components {
         EventTopic: "host" | "vm" | "profile" | "assignment" | "application" | "migration" | "arrival" | "run" | "campaign" | "study" | "evacuation";
         /**
          * EventView
-         * @description The ``data`` of one message; the message's ``event`` is its topic.
+         * @description The `data` of one message; the message's `event` is its topic.
          */
         EventView: {
             /**
@@ -4478,7 +4653,10 @@ export interface components {
              * @description UUID, number or name of the changed object.
              */
             subject: string;
-            /** Data */
+            /**
+             * Data
+             * @description What changed; depends on the topic.
+             */
             data: {
                 [key: string]: unknown;
             };
@@ -4488,9 +4666,15 @@ export interface components {
          * @description A finalist compared with the default or the current profile in fresh runs.
          */
         EvidenceView: {
-            /** Trial */
+            /**
+             * Trial
+             * @description Number of the finalist's trial.
+             */
             trial: number;
-            /** Baseline */
+            /**
+             * Baseline
+             * @description What it is compared with: the default or the current profile.
+             */
             baseline: string;
             /**
              * Metric
@@ -4563,6 +4747,7 @@ export interface components {
              * @description Name of the host.
              */
             host: string;
+            /** @description The assignment that counts; null without one. */
             winner: components["schemas"]["AssignmentView"] | null;
             /**
              * Candidates
@@ -4604,8 +4789,6 @@ export interface components {
         /**
          * Figure
          * @description A number that may be known only as "more than".
-         *
-         *     :param above: the true figure is more than *value*.
          */
         Figure: {
             /**
@@ -4615,6 +4798,7 @@ export interface components {
             value: number;
             /**
              * Above
+             * @description The true figure is more than `value`.
              * @default false
              */
             above: boolean;
@@ -4636,7 +4820,10 @@ export interface components {
          * @description One finding of the preflight.
          */
         FindingView: {
-            /** Code */
+            /**
+             * Code
+             * @description Stable and machine-readable.
+             */
             code: string;
             severity: components["schemas"]["Severity"];
             /**
@@ -4649,9 +4836,15 @@ export interface components {
              * @description What is wrong, in a sentence.
              */
             message: string;
-            /** Remedy */
+            /**
+             * Remedy
+             * @description What to do about it.
+             */
             remedy: string;
-            /** Evidence */
+            /**
+             * Evidence
+             * @description The observed values by name.
+             */
             evidence: {
                 [key: string]: string | number;
             };
@@ -4661,11 +4854,20 @@ export interface components {
          * @description What would let the migration end: each by itself would.
          */
         ForecastNeedsView: {
-            /** Downtime Limit Ms */
+            /**
+             * Downtime Limit Ms
+             * @description A downtime limit, in milliseconds; null if none would do.
+             */
             downtime_limit_ms: number | null;
-            /** Throughput Bytes Per S */
+            /**
+             * Throughput Bytes Per S
+             * @description A throughput on the network; null if none would do.
+             */
             throughput_bytes_per_s: number | null;
-            /** Throttle Percent */
+            /**
+             * Throttle Percent
+             * @description A share of the guest's CPU time withheld; null if none would do.
+             */
             throttle_percent: number | null;
         };
         /**
@@ -4688,11 +4890,20 @@ export interface components {
              * @description Spread of the runs of one arm.
              */
             noise_percent: number;
-            /** Noise Reason */
+            /**
+             * Noise Reason
+             * @description Where `noise_percent` is from.
+             */
             noise_reason: string;
-            /** Duration S */
+            /**
+             * Duration S
+             * @description How long it is likely to take.
+             */
             duration_s: number;
-            /** Duration Reason */
+            /**
+             * Duration Reason
+             * @description Where `duration_s` is from.
+             */
             duration_reason: string;
         };
         /**
@@ -4755,11 +4966,15 @@ export interface components {
              * @description The same as people read it.
              */
             text: string;
-            /** Worse */
+            /**
+             * Worse
+             * @description The values became worse by more than the margin.
+             */
             worse: boolean;
             /**
              * Found At
              * Format: date-time
+             * @description When it was found.
              */
             found_at: string;
             triage: components["schemas"]["Triage"];
@@ -4768,9 +4983,15 @@ export interface components {
              * @description A note by people.
              */
             note: string;
-            /** Triaged By */
+            /**
+             * Triaged By
+             * @description Who decided about it last; empty for nobody yet.
+             */
             triaged_by: string;
-            /** Triaged At */
+            /**
+             * Triaged At
+             * @description When that was; null for never.
+             */
             triaged_at: string | null;
         };
         /**
@@ -4795,7 +5016,10 @@ export interface components {
              * @description As people read it.
              */
             title: string;
-            /** Detail */
+            /**
+             * Detail
+             * @description What tells it from others of its name.
+             */
             detail: string;
         };
         /**
@@ -4803,13 +5027,25 @@ export interface components {
          * @description A goal, compared with what happened; both in the goal's unit.
          */
         GoalKeptView: {
-            /** Goal */
+            /**
+             * Goal
+             * @description Name of the goal, whose end is its unit: `max_silence_ms`.
+             */
             goal: string;
-            /** Bound */
+            /**
+             * Bound
+             * @description What was asked for, at most.
+             */
             bound: number;
-            /** Measured */
+            /**
+             * Measured
+             * @description What happened.
+             */
             measured: number;
-            /** Kept */
+            /**
+             * Kept
+             * @description It is within the bound.
+             */
             kept: boolean;
         };
         /**
@@ -4839,7 +5075,10 @@ export interface components {
          * @description One pass of a guest worker over its part of the memory.
          */
         GuestPassView: {
-            /** Worker */
+            /**
+             * Worker
+             * @description Number of the worker, from 0; one for each vCPU.
+             */
             worker: number;
             /**
              * Number
@@ -4861,7 +5100,10 @@ export interface components {
              * @description By the guest's clock, which stops with the guest.
              */
             duration_us: number;
-            /** Written Bytes */
+            /**
+             * Written Bytes
+             * @description How much memory the pass went over.
+             */
             written_bytes: number;
         };
         /**
@@ -4881,16 +5123,26 @@ export interface components {
              * @description The version.
              */
             version: string;
-            /** Schema Revision */
+            /**
+             * Schema Revision
+             * @description Revision of the database's schema.
+             */
             schema_revision: string;
-            /** Jobs Running */
+            /**
+             * Jobs Running
+             * @description Jobs, such as applications and migrations, that the service works on.
+             */
             jobs_running: number;
             /**
              * Postcopy Paused
+             * @description Migrations whose guest's memory is on two hosts that do not reach each other.
              * @default 0
              */
             postcopy_paused: number;
-            /** Hosts */
+            /**
+             * Hosts
+             * @description Number of hosts.
+             */
             hosts: number;
         };
         /**
@@ -4939,15 +5191,20 @@ export interface components {
         HostChange: {
             /**
              * Migrate Uri
+             * @description What a migration to it connects to, unless a profile says so.
              * @example tcp://10.0.0.7
              */
             migrate_uri?: string | null;
             /**
              * Listen Address
+             * @description Address on which it takes migrations.
              * @example 10.0.0.7
              */
             listen_address?: string | null;
-            /** Disks Uri */
+            /**
+             * Disks Uri
+             * @description What copies of local disks connect to; with libvirt only.
+             */
             disks_uri?: string | null;
         };
         /**
@@ -5037,17 +5294,35 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Uri */
+            /**
+             * Uri
+             * @description Its libvirt URI, or `qmp+unix:///FOLDER` for a folder of QMP sockets.
+             */
             uri: string;
-            /** Peer Uri */
+            /**
+             * Peer Uri
+             * @description URI by which other hosts reach its libvirt; empty if it is derived.
+             */
             peer_uri: string;
-            /** Migration Address */
+            /**
+             * Migration Address
+             * @description Where its QEMUs listen for a migration; without libvirt only.
+             */
             migration_address: string;
-            /** Migrate Uri */
+            /**
+             * Migrate Uri
+             * @description What a migration to it connects to, unless a profile says so; empty if unset.
+             */
             migrate_uri: string;
-            /** Listen Address */
+            /**
+             * Listen Address
+             * @description Address on which it takes migrations; empty if unset.
+             */
             listen_address: string;
-            /** Disks Uri */
+            /**
+             * Disks Uri
+             * @description What copies of local disks connect to; empty if unset.
+             */
             disks_uri: string;
             /**
              * Created At
@@ -5135,7 +5410,10 @@ export interface components {
          */
         HostFactsView: {
             connection: components["schemas"]["Connection"];
-            /** Hostname */
+            /**
+             * Hostname
+             * @description The name that it gives itself.
+             */
             hostname: string;
             /**
              * Uuid
@@ -5147,27 +5425,57 @@ export interface components {
              * @description QEMU's version.
              */
             qemu_version: string | null;
-            /** Libvirt Version */
+            /**
+             * Libvirt Version
+             * @description libvirt's version.
+             */
             libvirt_version: string | null;
-            /** Peer Uri */
+            /**
+             * Peer Uri
+             * @description URI by which other hosts reach its libvirt; empty if unknown.
+             */
             peer_uri: string;
-            /** Migration Address */
+            /**
+             * Migration Address
+             * @description Where its QEMUs listen for a migration; without libvirt only.
+             */
             migration_address: string;
-            /** Kvm */
+            /**
+             * Kvm
+             * @description KVM can be used.
+             */
             kvm: boolean | null;
-            /** Cpus */
+            /**
+             * Cpus
+             * @description Number of its CPUs.
+             */
             cpus: number | null;
-            /** Memory Bytes */
+            /**
+             * Memory Bytes
+             * @description All of its memory.
+             */
             memory_bytes: number | null;
-            /** Kernel */
+            /**
+             * Kernel
+             * @description Release of its kernel; empty if unknown.
+             */
             kernel: string;
-            /** Sysctls */
+            /**
+             * Sysctls
+             * @description Current values of the kernel settings that tunables and checks use.
+             */
             sysctls: {
                 [key: string]: number;
             };
-            /** Can Lock Beyond Limits */
+            /**
+             * Can Lock Beyond Limits
+             * @description What starts QEMU may raise its locked-memory limit.
+             */
             can_lock_beyond_limits: boolean | null;
-            /** Local */
+            /**
+             * Local
+             * @description It is the machine that the service runs on.
+             */
             local: boolean;
         };
         /**
@@ -5181,7 +5489,10 @@ export interface components {
              */
             name: string;
             state: components["schemas"]["HostState"];
-            /** Maintenance */
+            /**
+             * Maintenance
+             * @description It is in maintenance, and gets no VMs.
+             */
             maintenance: boolean;
             /**
              * Vms
@@ -5232,6 +5543,7 @@ export interface components {
         HostOwner: {
             /**
              * Service
+             * @description Name of the service.
              * @example node1-vmtune
              */
             service: string;
@@ -5279,12 +5591,15 @@ export interface components {
              * @description Why, in a sentence.
              */
             reason: string;
-            /** Remedy */
+            /**
+             * Remedy
+             * @description What to do about it.
+             */
             remedy: string;
         };
         /**
          * HostSort
-         * @description The order of a list of hosts; those that are equal in it go by name, ``-`` is for backwards.
+         * @description The order of a list of hosts; those that are equal in it go by name, `-` is for backwards.
          *     What is not known comes before the smallest.
          * @enum {string}
          */
@@ -5305,17 +5620,35 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Uri */
+            /**
+             * Uri
+             * @description Its libvirt URI, or `qmp+unix:///FOLDER` for a folder of QMP sockets.
+             */
             uri: string;
-            /** Peer Uri */
+            /**
+             * Peer Uri
+             * @description URI by which other hosts reach its libvirt; empty if it is derived.
+             */
             peer_uri: string;
-            /** Migration Address */
+            /**
+             * Migration Address
+             * @description Where its QEMUs listen for a migration; without libvirt only.
+             */
             migration_address: string;
-            /** Migrate Uri */
+            /**
+             * Migrate Uri
+             * @description What a migration to it connects to, unless a profile says so; empty if unset.
+             */
             migrate_uri: string;
-            /** Listen Address */
+            /**
+             * Listen Address
+             * @description Address on which it takes migrations; empty if unset.
+             */
             listen_address: string;
-            /** Disks Uri */
+            /**
+             * Disks Uri
+             * @description What copies of local disks connect to; empty if unset.
+             */
             disks_uri: string;
             /**
              * Created At
@@ -5473,7 +5806,10 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Virsh */
+            /**
+             * Virsh
+             * @description Option of `virsh migrate`; empty without one.
+             */
             virsh: string;
             /**
              * Since
@@ -5502,7 +5838,10 @@ export interface components {
              * @description Name of the tunable.
              */
             tunable: string;
-            /** Sysctl */
+            /**
+             * Sysctl
+             * @description The kernel's name of it.
+             */
             sysctl: string;
             /**
              * Value
@@ -5614,6 +5953,7 @@ export interface components {
             /**
              * Newest At
              * Format: date-time
+             * @description When the newest run was created.
              */
             newest_at: string;
             /**
@@ -5630,7 +5970,10 @@ export interface components {
          *     runs. They differ where the arms have different shapes.
          */
         Medians: {
-            /** Estimate */
+            /**
+             * Estimate
+             * @description B's median by A's, or minus it where the scale is a difference.
+             */
             estimate: number;
             /**
              * Low
@@ -5759,7 +6102,10 @@ export interface components {
              * @default []
              */
             overrides: string[];
-            /** Intent */
+            /**
+             * Intent
+             * @description What is to be kept, instead of values: the migration is steered towards it.
+             */
             intent?: {
                 [key: string]: unknown;
             } | null;
@@ -5820,14 +6166,26 @@ export interface components {
              * @description UUID of the VM.
              */
             vm: string;
-            /** Vm Name */
+            /**
+             * Vm Name
+             * @description Name of the VM.
+             */
             vm_name: string;
-            /** Source */
+            /**
+             * Source
+             * @description Name of the host that the VM leaves.
+             */
             source: string;
-            /** Destination */
+            /**
+             * Destination
+             * @description Name of the host that the VM goes to.
+             */
             destination: string;
             probe: components["schemas"]["ProbeView"];
-            /** Candidates */
+            /**
+             * Candidates
+             * @description Each way to migrate it, with what is to be expected.
+             */
             candidates: components["schemas"]["CandidateView"][];
         };
         /**
@@ -5861,7 +6219,7 @@ export interface components {
         };
         /**
          * MigrationSort
-         * @description The order of a list of migrations, ``-`` for backwards; those that are equal in it go by
+         * @description The order of a list of migrations, `-` for backwards; those that are equal in it go by
          *     age.
          * @enum {string}
          */
@@ -5870,7 +6228,7 @@ export interface components {
          * MigrationState
          * @description Where a migration stands.
          *
-         *     ``unknown`` is a final state only for a record whose hosts could not be asked; it is
+         *     `unknown` is a final state only for a record whose hosts could not be asked; it is
          *     settled as soon as they answer.
          * @enum {string}
          */
@@ -5892,9 +6250,15 @@ export interface components {
              * @description UUID of the VM.
              */
             vm: string;
-            /** Vm Name */
+            /**
+             * Vm Name
+             * @description Name of the VM.
+             */
             vm_name: string;
-            /** Source */
+            /**
+             * Source
+             * @description Name of the host that the VM leaves.
+             */
             source: string;
             /**
              * Destination
@@ -5927,7 +6291,10 @@ export interface components {
             texts: {
                 [key: string]: string;
             };
-            /** Overrides */
+            /**
+             * Overrides
+             * @description Codes of findings that were overridden.
+             */
             overrides: string[];
             state: components["schemas"]["MigrationState"];
             /**
@@ -5951,6 +6318,7 @@ export interface components {
              * @description Of an observed migration: options of `virsh migrate` that would have set the values that could no longer be applied.
              */
             missing_flags: string[];
+            /** @description What QEMU reported at its end; null before, and if it did not complete. */
             totals: components["schemas"]["TotalsView"] | null;
             /**
              * Downtime Limit Ms
@@ -6059,11 +6427,20 @@ export interface components {
              * @description UUID of the VM.
              */
             vm: string;
-            /** Vm Name */
+            /**
+             * Vm Name
+             * @description Name of the VM.
+             */
             vm_name: string;
-            /** Source */
+            /**
+             * Source
+             * @description Name of the host that the VM leaves.
+             */
             source: string;
-            /** Destination */
+            /**
+             * Destination
+             * @description Name of the host that it goes to; null if unknown.
+             */
             destination: string | null;
             trigger: components["schemas"]["Trigger"];
             state: components["schemas"]["MigrationState"];
@@ -6073,16 +6450,25 @@ export interface components {
              * @description When it was created.
              */
             created_at: string;
-            /** Active At */
+            /**
+             * Active At
+             * @description When QEMU began to send; null if it did not.
+             */
             active_at: string | null;
             /**
              * Ended At
              * @description When it ended; null while it has not.
              */
             ended_at: string | null;
-            /** Downtime Ms */
+            /**
+             * Downtime Ms
+             * @description How long the guest stood still at the switchover; null if unknown.
+             */
             downtime_ms: number | null;
-            /** Total Time Ms */
+            /**
+             * Total Time Ms
+             * @description How long it took; null if unknown.
+             */
             total_time_ms: number | null;
             /**
              * Exceeded
@@ -6119,6 +6505,7 @@ export interface components {
              */
             tunable: string;
             status: components["schemas"]["Status"];
+            /** @description The value that was asked for; null if none was. */
             wanted: components["schemas"]["ValueText"] | null;
             /** @description The value that was read back; null if unreadable. */
             seen: components["schemas"]["ValueText"] | null;
@@ -6261,14 +6648,20 @@ export interface components {
              * @description UUID of the VM.
              */
             vm: string;
-            /** Vm Name */
+            /**
+             * Vm Name
+             * @description Name of the VM.
+             */
             vm_name: string;
             /**
              * Host
              * @description Name of the host.
              */
             host: string;
-            /** Destination */
+            /**
+             * Destination
+             * @description Name of the host that it would migrate to; null for an application.
+             */
             destination: string | null;
             connection: components["schemas"]["Connection"];
             /**
@@ -6291,7 +6684,10 @@ export interface components {
              * @description Codes of the blockers.
              */
             blockers: string[];
-            /** Findings */
+            /**
+             * Findings
+             * @description What stands in the way, and what to know.
+             */
             findings: components["schemas"]["FindingView"][];
             /**
              * Items
@@ -6347,14 +6743,20 @@ export interface components {
              * @description Position in the block, from 1.
              */
             position: number;
-            /** Cell */
+            /**
+             * Cell
+             * @description Name of the conditions; empty where there is one cell.
+             */
             cell: string;
             /**
              * Scenario
              * @description Name of the scenario.
              */
             scenario: string;
-            /** Arm */
+            /**
+             * Arm
+             * @description Name of the arm.
+             */
             arm: string;
             /** @description Null until it starts. */
             state: components["schemas"]["RunState"] | null;
@@ -6410,28 +6812,43 @@ export interface components {
         PoolDesign: "one pool for each thread" | "one shared pool of batches";
         /**
          * PoolForecast
-         * @description What the pool model (:mod:`vmtune.model.host.pools`) says before the load.
-         *
-         *     :param requests: that QEMU handles at once, at most.
-         *     :param hard_limit: None; earlier records have what QEMU's source means it to be.
-         *     :param max_pooled: coroutines that are kept when nothing is in flight.
-         *     :param max_maps: of the process, in the worst case.
-         *     :param limit: vm.max_map_count; None where it cannot be read.
+         * @description What the pool model (`pools`) says before the load.
          */
         PoolForecast: {
-            /** Design */
+            /**
+             * Design
+             * @description Design of the coroutine pool in this QEMU.
+             */
             design: string;
-            /** Requests */
+            /**
+             * Requests
+             * @description Requests that QEMU handles at once, at most.
+             */
             requests: number;
-            /** Soft Limit */
+            /**
+             * Soft Limit
+             * @description Size to which QEMU lets the pool grow, in coroutines.
+             */
             soft_limit: number;
-            /** Hard Limit */
+            /**
+             * Hard Limit
+             * @description Null; earlier records have what QEMU's source means it to be.
+             */
             hard_limit: number | null;
-            /** Max Pooled */
+            /**
+             * Max Pooled
+             * @description Coroutines that are kept when nothing is in flight.
+             */
             max_pooled: number;
-            /** Max Maps */
+            /**
+             * Max Maps
+             * @description Memory maps of the process, in the worst case.
+             */
             max_maps: number;
-            /** Limit */
+            /**
+             * Limit
+             * @description Vm.max_map_count; null where it cannot be read.
+             */
             limit: number | null;
         };
         /**
@@ -6539,7 +6956,10 @@ export interface components {
              */
             needed_limit: number;
             level: components["schemas"]["Level"];
-            /** Findings */
+            /**
+             * Findings
+             * @description What to know about it, most severe first.
+             */
             findings: components["schemas"]["FindingView"][];
         };
         /**
@@ -6578,11 +6998,20 @@ export interface components {
          * @description A change that the source printed, and the one computed from its figures.
          */
         PrintedChangeView: {
-            /** Printed */
+            /**
+             * Printed
+             * @description As printed: `+3.3%`.
+             */
             printed: string;
-            /** Recomputed */
+            /**
+             * Recomputed
+             * @description Computed from the figures, and rounded as the print is.
+             */
             recomputed: string;
-            /** Agrees */
+            /**
+             * Agrees
+             * @description Both are the same.
+             */
             agrees: boolean;
         };
         /**
@@ -6593,13 +7022,23 @@ export interface components {
             /**
              * Measured At
              * Format: date-time
+             * @description When it was measured.
              */
             measured_at: string;
-            /** Age S */
+            /**
+             * Age S
+             * @description How many seconds ago that was.
+             */
             age_s: number;
-            /** Took Ms */
+            /**
+             * Took Ms
+             * @description How long it took, in milliseconds.
+             */
             took_ms: number;
-            /** Memory Bytes */
+            /**
+             * Memory Bytes
+             * @description Memory of the VM.
+             */
             memory_bytes: number;
             /**
              * Used Bytes
@@ -6614,7 +7053,7 @@ export interface components {
         };
         /**
          * ProblemDocument
-         * @description Every error of the API (RFC 9457, ``application/problem+json``).
+         * @description Every error of the API (RFC 9457, `application/problem+json`).
          */
         ProblemDocument: {
             /**
@@ -6627,18 +7066,30 @@ export interface components {
              * @description As people read it.
              */
             title: string;
-            /** Status */
+            /**
+             * Status
+             * @description The HTTP status.
+             */
             status: number;
-            /** Detail */
+            /**
+             * Detail
+             * @description What is wrong, in a sentence.
+             */
             detail: string;
-            /** Code */
+            /**
+             * Code
+             * @description Stable and machine-readable.
+             */
             code: string;
             /**
              * Instance
              * @description Id of the request, also in the service's log.
              */
             instance: string;
-            /** Errors */
+            /**
+             * Errors
+             * @description Each thing that is wrong.
+             */
             errors: components["schemas"]["ProblemItem"][];
         };
         /**
@@ -6671,25 +7122,33 @@ export interface components {
         /**
          * ProcessSample
          * @description What a QEMU uses of its host, read from /proc.
-         *
-         *     :param at_ms: on the measurement's timeline.
-         *     :param maps: its memory maps, of which *stacks* are coroutines' stacks.
-         *     :param vsz_bytes: its address space; *rss_bytes* what of it is in memory.
          */
         ProcessSample: {
             /**
              * At Ms
-             * @description Milliseconds since the record's start.
+             * @description On the measurement's timeline.
              */
             at_ms: number;
             phase: components["schemas"]["LoadPhase"];
-            /** Maps */
+            /**
+             * Maps
+             * @description Its memory maps.
+             */
             maps: number;
-            /** Stacks */
+            /**
+             * Stacks
+             * @description Those of them that are coroutines' stacks.
+             */
             stacks: number;
-            /** Vsz Bytes */
+            /**
+             * Vsz Bytes
+             * @description Its address space.
+             */
             vsz_bytes: number;
-            /** Rss Bytes */
+            /**
+             * Rss Bytes
+             * @description What of it is in memory.
+             */
             rss_bytes: number;
         };
         /**
@@ -6729,9 +7188,15 @@ export interface components {
              * @description Number of maps for coroutine stacks.
              */
             stacks: number;
-            /** Vsz Bytes */
+            /**
+             * Vsz Bytes
+             * @description Its address space.
+             */
             vsz_bytes: number;
-            /** Rss Bytes */
+            /**
+             * Rss Bytes
+             * @description What of it is in memory.
+             */
             rss_bytes: number;
         };
         /**
@@ -6823,7 +7288,10 @@ export interface components {
             steps?: {
                 [key: string]: unknown;
             }[] | null;
-            /** Description */
+            /**
+             * Description
+             * @description A new description; null keeps the old one.
+             */
             description?: string | null;
             /**
              * Note
@@ -6911,7 +7379,10 @@ export interface components {
              * @description What it is for, in a few words.
              */
             title: string;
-            /** Description */
+            /**
+             * Description
+             * @description What it does and for whom, in sentences.
+             */
             description: string;
             /**
              * Source
@@ -6953,7 +7424,10 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Description */
+            /**
+             * Description
+             * @description Description of the profile.
+             */
             description: string;
             /**
              * Revision
@@ -6998,6 +7472,7 @@ export interface components {
             /**
              * Revised At
              * Format: date-time
+             * @description When the current revision was created.
              */
             revised_at: string;
         };
@@ -7015,7 +7490,9 @@ export interface components {
             total_ms: components["schemas"]["RangeView"] | null;
             /** @description How long the guest stands still. */
             silence_ms: components["schemas"]["RangeView"] | null;
+            /** @description What is sent over the network; null where it is not likely to end. */
             sent_bytes: components["schemas"]["RangeView"] | null;
+            /** @description Passes over the guest's memory; null where it is not likely to end. */
             passes: components["schemas"]["RangeView"] | null;
             /** @description The most of the guest's CPU time that auto-converge withholds. */
             throttle_percent: components["schemas"]["RangeView"] | null;
@@ -7047,7 +7524,10 @@ export interface components {
              * @description The same as `low` unless a range was printed.
              */
             high: number | null;
-            /** Approximate */
+            /**
+             * Approximate
+             * @description One of the two figures is approximate.
+             */
             approximate: boolean;
             /**
              * Text
@@ -7075,7 +7555,7 @@ export interface components {
          * QemuStatus
          * @description MigrationStatus of QEMU (qapi/migration.json), 7.2 to 11.1.
          *
-         *     ``other`` is one that a later QEMU has: it is taken for running, so that it is watched.
+         *     `other` is one that a later QEMU has: it is taken for running, so that it is watched.
          * @enum {string}
          */
         QemuStatus: "none" | "setup" | "cancelling" | "cancelled" | "active" | "postcopy-device" | "postcopy-active" | "postcopy-paused" | "postcopy-recover-setup" | "postcopy-recover" | "completed" | "failing" | "failed" | "colo" | "pre-switchover" | "device" | "wait-unplug" | "other";
@@ -7089,7 +7569,10 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Binary */
+            /**
+             * Binary
+             * @description The program: a path, or a name on the PATH.
+             */
             binary: string;
             /**
              * Data Folder
@@ -7125,7 +7608,10 @@ export interface components {
              * @description The interval's lower end; null where it has none.
              */
             low: number;
-            /** Likely */
+            /**
+             * Likely
+             * @description The likely value.
+             */
             likely: number;
             /**
              * High
@@ -7136,23 +7622,37 @@ export interface components {
         /**
          * Rates
          * @description Two shares of runs, such as the share that converged.
-         *
-         *     :param what: of which runs it is the share.
-         *     :param difference: B's share minus A's, with its interval by Newcombe.
-         *     :param p: two-sided, by Boschloo's exact test.
          */
         Rates: {
-            /** What */
+            /**
+             * What
+             * @description Of which runs it is the share.
+             */
             what: string;
-            /** A Count */
+            /**
+             * A Count
+             * @description Runs of A that count towards it.
+             */
             a_count: number;
-            /** A Runs */
+            /**
+             * A Runs
+             * @description Runs of A.
+             */
             a_runs: number;
-            /** B Count */
+            /**
+             * B Count
+             * @description Runs of B that count towards it.
+             */
             b_count: number;
-            /** B Runs */
+            /**
+             * B Runs
+             * @description Runs of B.
+             */
             b_runs: number;
-            /** Difference */
+            /**
+             * Difference
+             * @description B's share minus A's, with its interval by Newcombe.
+             */
             difference: number;
             /**
              * Low
@@ -7164,7 +7664,10 @@ export interface components {
              * @description The interval's upper end; null where it has none.
              */
             high: number;
-            /** P */
+            /**
+             * P
+             * @description Two-sided, by Boschloo's exact test.
+             */
             p: number;
         };
         /**
@@ -7189,7 +7692,10 @@ export interface components {
             parts: {
                 [key: string]: boolean | number | string;
             };
-            /** Part Texts */
+            /**
+             * Part Texts
+             * @description The values of `parts` as people read them.
+             */
             part_texts: {
                 [key: string]: string;
             };
@@ -7210,9 +7716,15 @@ export interface components {
          * @description What the dirty-ring reaper did during a migration.
          */
         ReaperView: {
-            /** Policy */
+            /**
+             * Policy
+             * @description Name of the policy that sets the intervals.
+             */
             policy: string;
-            /** Ring Entries */
+            /**
+             * Ring Entries
+             * @description Size of each vCPU's ring, in pages.
+             */
             ring_entries: number;
             end: components["schemas"]["ReaperEnd"];
             /**
@@ -7225,7 +7737,10 @@ export interface components {
              * @description It ran from before the migration to its end.
              */
             throughout: boolean;
-            /** Round Count */
+            /**
+             * Round Count
+             * @description Number of rounds.
+             */
             round_count: number;
             /**
              * Rounds Before
@@ -7257,11 +7772,20 @@ export interface components {
              * @description Highest fill ratio of a ring.
              */
             fullest: number;
-            /** Shortest Interval Ms */
+            /**
+             * Shortest Interval Ms
+             * @description Shortest interval that the policy asked for.
+             */
             shortest_interval_ms: number;
-            /** Mean Interval Ms */
+            /**
+             * Mean Interval Ms
+             * @description Mean of these intervals.
+             */
             mean_interval_ms: number;
-            /** Longest Interval Ms */
+            /**
+             * Longest Interval Ms
+             * @description Longest of them.
+             */
             longest_interval_ms: number;
             /**
              * Mean Cost Ms
@@ -7279,7 +7803,10 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Facts */
+            /**
+             * Facts
+             * @description What sets it apart from the other arms.
+             */
             facts: components["schemas"]["FactView"][];
         };
         /**
@@ -7325,7 +7852,10 @@ export interface components {
          * @description One figure.
          */
         ReferenceRowView: {
-            /** Arm */
+            /**
+             * Arm
+             * @description Name of the arm.
+             */
             arm: string;
             /**
              * At
@@ -7347,9 +7877,15 @@ export interface components {
              * @description The same as `low` unless a range was printed.
              */
             high: number | null;
-            /** Approximate */
+            /**
+             * Approximate
+             * @description The source says so, or the print is rounded.
+             */
             approximate: boolean;
-            /** Ratios */
+            /**
+             * Ratios
+             * @description The figure by that of each base.
+             */
             ratios: components["schemas"]["PublishedRatioView"][];
             /** @description Null if none was printed. */
             change: components["schemas"]["PrintedChangeView"] | null;
@@ -7375,14 +7911,20 @@ export interface components {
              * @description ISO date; empty if unknown.
              */
             date: string;
-            /** Author */
+            /**
+             * Author
+             * @description Who published it; empty if unknown.
+             */
             author: string;
             /**
              * Key
              * @description Message id, pull request or path.
              */
             key: string;
-            /** Url */
+            /**
+             * Url
+             * @description Where it can be read.
+             */
             url: string;
             /**
              * Checked
@@ -7406,7 +7948,10 @@ export interface components {
              */
             title: string;
             source: components["schemas"]["ReferenceSourceView"];
-            /** Tables */
+            /**
+             * Tables
+             * @description Its tables, without their rows.
+             */
             tables: components["schemas"]["TableSummary"][];
         };
         /**
@@ -7446,7 +7991,10 @@ export interface components {
              * @description A note by people.
              */
             note: string;
-            /** Rows */
+            /**
+             * Rows
+             * @description The figures.
+             */
             rows: components["schemas"]["ReferenceRowView"][];
         };
         /**
@@ -7475,9 +8023,15 @@ export interface components {
              * @description The arms that are compared.
              */
             arms: components["schemas"]["ReferenceArmView"][];
-            /** Tables */
+            /**
+             * Tables
+             * @description Figures, a table for each kind.
+             */
             tables: components["schemas"]["ReferenceTableView"][];
-            /** Constants */
+            /**
+             * Constants
+             * @description Figures that are no measurements.
+             */
             constants: components["schemas"]["ReferenceConstantView"][];
             /**
              * Notes
@@ -7511,8 +8065,6 @@ export interface components {
         /**
          * ReportArm
          * @description One arm as it was run.
-         *
-         *     :param facts: what it was, by name: profile, values, QEMU, place; as people read it.
          */
         ReportArm: {
             /**
@@ -7520,7 +8072,10 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Facts */
+            /**
+             * Facts
+             * @description What it was, by name: profile, values, QEMU, place; as people read it.
+             */
             facts?: {
                 [key: string]: string;
             };
@@ -7528,10 +8083,6 @@ export interface components {
         /**
          * ReportCell
          * @description What came out under one set of conditions.
-         *
-         *     :param comparisons: first of how many succeeded, then the primary metric's, then the others'
-         *         in their order.
-         *     :param spreads: of arms that are in no comparison, in the same order.
          */
         ReportCell: {
             /**
@@ -7544,10 +8095,14 @@ export interface components {
              * @description As people read it.
              */
             title: string;
-            /** Comparisons */
+            /**
+             * Comparisons
+             * @description First of how many succeeded, then the primary metric's, then the others' in their order.
+             */
             comparisons: components["schemas"]["Comparison"][];
             /**
              * Spreads
+             * @description Of arms that are in no comparison, in the same order.
              * @default []
              */
             spreads: components["schemas"]["Spread"][];
@@ -7555,19 +8110,16 @@ export interface components {
         /**
          * ReportEnvironment
          * @description Where runs ran.
-         *
-         *     :param fingerprint: empty where nothing is known.
-         *     :param runs: of each arm, how many.
          */
         ReportEnvironment: {
             /**
              * Fingerprint
-             * @description Of the environment: the same for environments that are the same.
+             * @description Empty where nothing is known.
              */
             fingerprint: string;
             /**
              * Runs
-             * @description The runs.
+             * @description Of each arm, how many.
              */
             runs: {
                 [key: string]: number;
@@ -7582,8 +8134,6 @@ export interface components {
         /**
          * ReportMetric
          * @description A metric as it was defined when the report was made.
-         *
-         *     :param measures: what it is, with what begins and ends it.
          */
         ReportMetric: {
             /**
@@ -7598,60 +8148,71 @@ export interface components {
             title: string;
             unit: components["schemas"]["Unit"];
             direction: components["schemas"]["Direction"];
-            /** Measures */
+            /**
+             * Measures
+             * @description What it is, with what begins and ends it.
+             */
             measures: string;
         };
         /**
          * ReportRun
          * @description One run, with every value that a figure was computed from.
-         *
-         *     :param run: which.
-         *     :param cell: under which conditions.
-         *     :param block: None outside of blocks.
-         *     :param number: its place in the order in which the runs ran; 0 where that is not known.
-         *     :param environment: the fingerprint of where it ran; empty where that is not known.
-         *     :param values: by metric. A metric that it does not have is missing.
-         *     :param began: when it began; None where that is not known.
-         *     :param censored: the metrics of which the value is a limit that the true one is above.
          */
         ReportRun: {
             /**
              * Run
-             * @description Id of the run.
+             * @description Which.
              */
             run: string;
-            /** Cell */
+            /**
+             * Cell
+             * @description Under which conditions.
+             */
             cell: string;
-            /** Arm */
+            /**
+             * Arm
+             * @description Name of the arm.
+             */
             arm: string;
-            /** Block */
+            /**
+             * Block
+             * @description Null outside of blocks.
+             */
             block: number | null;
             /**
              * Number
-             * @description Its number.
+             * @description Its place in the order in which the runs ran; 0 where that is not known.
              */
             number: number;
             state: components["schemas"]["RunState"];
-            /** Environment */
+            /**
+             * Environment
+             * @description The fingerprint of where it ran; empty where that is not known.
+             */
             environment: string;
             /**
              * Values
-             * @description Values of tunables, by name, in the units' bases.
+             * @description By metric. A metric that it does not have is missing.
              */
             values: {
                 [key: string]: number;
             };
             /**
              * Censored
+             * @description The metrics of which the value is a limit that the true one is above.
              * @default []
              */
             censored: string[];
             /**
              * Failure
+             * @description Why it failed; empty if it did not.
              * @default
              */
             failure: string;
-            /** Began */
+            /**
+             * Began
+             * @description When it began; null where that is not known.
+             */
             began?: string | null;
         };
         /**
@@ -7668,70 +8229,109 @@ export interface components {
         Result: "ok" | "warning" | "failed" | "not seen";
         /**
          * ResultText
-         * @description A comparison of two arms in one metric, in words and rounded figures; ``-`` where there is
+         * @description A comparison of two arms in one metric, in words and rounded figures; `-` where there is
          *     none.
-         *
-         *     :param title: the metric's.
-         *     :param medians: A's and B's, or how many of how many.
-         *     :param quartiles: likewise; empty for shares.
-         *     :param runs: of A and of B: ``10``; ``8 of 10`` where some have no value.
-         *     :param rank: which difference the interval begins with.
-         *     :param level: of the interval.
-         *     :param better_in: the share of blocks, or of pairs of runs, in which B is better.
-         *     :param of_medians: B's median by A's (their difference, without a ratio), with its interval.
-         *     :param effect: B against A: ``-96 %``, or the difference where there is no ratio.
-         *     :param times: B by A: ``0.036 times``; empty without a ratio.
-         *     :param grey: it claims something that may be noise.
          */
         ResultText: {
             /**
              * Title
-             * @description As people read it.
+             * @description Title of the metric.
              */
             title: string;
-            /** Primary */
+            /**
+             * Primary
+             * @description It is the metric that the verdict is about.
+             */
             primary: boolean;
-            /** Medians */
+            /**
+             * Medians
+             * @description A's and B's, or how many of how many.
+             */
             medians: string[];
-            /** Quartiles */
+            /**
+             * Quartiles
+             * @description Lower and upper quartile of A and of B; empty for shares.
+             */
             quartiles: string[];
             /**
              * Runs
-             * @description The runs.
+             * @description Of A and of B: `10`; `8 of 10` where some have no value.
              */
             runs: string[];
-            /** Effect */
+            /**
+             * Effect
+             * @description B against A: `-96 %`, or the difference where there is no ratio.
+             */
             effect: string;
-            /** Times */
+            /**
+             * Times
+             * @description B by A: `0.036 times`; empty without a ratio.
+             */
             times: string;
-            /** Interval */
+            /**
+             * Interval
+             * @description The effect's interval.
+             */
             interval: string;
-            /** Verdict */
+            /**
+             * Verdict
+             * @description The verdict, in its word.
+             */
             verdict: string;
             /**
              * Reason
              * @description Why, in a sentence.
              */
             reason: string;
-            /** Rank */
+            /**
+             * Rank
+             * @description Which difference the interval begins with.
+             */
             rank: string;
-            /** Level */
+            /**
+             * Level
+             * @description How often such an interval holds the true effect, at least.
+             */
             level: string;
-            /** Test */
+            /**
+             * Test
+             * @description Name of the test.
+             */
             test: string;
-            /** P */
+            /**
+             * P
+             * @description Its p value.
+             */
             p: string;
-            /** Adjusted P */
+            /**
+             * Adjusted P
+             * @description The p value of the verdict among the many.
+             */
             adjusted_p: string;
-            /** Delta */
+            /**
+             * Delta
+             * @description Cliff's delta, -1 to 1.
+             */
             delta: string;
-            /** Better In */
+            /**
+             * Better In
+             * @description The share of blocks, or of pairs of runs, in which B is better.
+             */
             better_in: string;
-            /** Noise Floor */
+            /**
+             * Noise Floor
+             * @description The effect that this host shows by chance.
+             */
             noise_floor: string;
-            /** Of Medians */
+            /**
+             * Of Medians
+             * @description B's median by A's (their difference, without a ratio), with its interval.
+             */
             of_medians: string;
-            /** Grey */
+            /**
+             * Grey
+             * @description It claims something that may be noise.
+             */
             grey: boolean;
         };
         /**
@@ -7750,7 +8350,10 @@ export interface components {
              * @description The winner's number.
              */
             trial: number | null;
-            /** Settings */
+            /**
+             * Settings
+             * @description The winner's values, by tunable; empty without one.
+             */
             settings: {
                 [key: string]: boolean | number | string;
             };
@@ -7771,8 +8374,12 @@ export interface components {
              * @description Without a winner: larger gains would most likely have been found.
              */
             within_percent: number | null;
-            /** Evidence */
+            /**
+             * Evidence
+             * @description Each finalist compared with each baseline.
+             */
             evidence: components["schemas"]["EvidenceView"][];
+            /** @description The profile made of the winner; null without one. */
             draft: components["schemas"]["DraftView"] | null;
             /**
              * Environments
@@ -8018,7 +8625,10 @@ export interface components {
              * @description Number of queued runs ahead of it; null unless it is queued.
              */
             ahead: number | null;
-            /** Failure */
+            /**
+             * Failure
+             * @description Why it failed; empty if it did not.
+             */
             failure: string;
             /**
              * Profile
@@ -8052,7 +8662,10 @@ export interface components {
                 [key: string]: number;
             };
             testbed: components["schemas"]["Testbed"];
-            /** Qemu */
+            /**
+             * Qemu
+             * @description Name of the QEMU, see `GET /qemus`; empty for the installed one.
+             */
             qemu: string;
             /** @description Null if QEMUs were started for the run. */
             vm: components["schemas"]["RunVmView"] | null;
@@ -8134,27 +8747,44 @@ export interface components {
          *     exported, for boots just before QEMU starts.
          */
         RunHeadView: {
-            /** Migration Ms */
+            /**
+             * Migration Ms
+             * @description When the migration was started; null if it never was.
+             */
             migration_ms: number | null;
-            /** Migration Ended Ms */
+            /**
+             * Migration Ended Ms
+             * @description When it was over; null if it never was started.
+             */
             migration_ended_ms: number | null;
-            /** Ended Ms */
+            /**
+             * Ended Ms
+             * @description When the record ended.
+             */
             ended_ms: number;
-            /** Beat Interval Ms */
+            /**
+             * Beat Interval Ms
+             * @description How often the guest's heart beats; null without a heartbeat.
+             */
             beat_interval_ms: number | null;
+            /** @description What QEMU reported at the migration's end; null if it did not complete. */
             totals: components["schemas"]["TotalsView"] | null;
             /**
              * Outcomes
              * @description Each tunable: wanted, seen, and what came of it.
              */
             outcomes: components["schemas"]["OutcomeView"][];
+            /** @description What the reaper did; null without one. */
             reaper: components["schemas"]["ReaperView"] | null;
             /**
              * Steps
              * @description Convergence steps.
              */
             steps: components["schemas"]["StepRecordView"][];
-            /** Ring Full Exits */
+            /**
+             * Ring Full Exits
+             * @description How often a full ring stopped a vCPU; null if not counted.
+             */
             ring_full_exits: number | null;
             /** @description What post-copy cost the guest; null if it was not used or QEMU did not count. */
             postcopy: components["schemas"]["PostcopyView"] | null;
@@ -8234,7 +8864,10 @@ export interface components {
              * @description Number of queued runs ahead of it; null unless it is queued.
              */
             ahead: number | null;
-            /** Failure */
+            /**
+             * Failure
+             * @description Why it failed; empty if it did not.
+             */
             failure: string;
             /**
              * Profile
@@ -8268,7 +8901,10 @@ export interface components {
                 [key: string]: number;
             };
             testbed: components["schemas"]["Testbed"];
-            /** Qemu */
+            /**
+             * Qemu
+             * @description Name of the QEMU, see `GET /qemus`; empty for the installed one.
+             */
             qemu: string;
             /** @description Null if QEMUs were started for the run. */
             vm: components["schemas"]["RunVmView"] | null;
@@ -8355,7 +8991,10 @@ export interface components {
             next: string | null;
             /** @description Retention of the samples; see `samples_kept` of the migration. */
             kept: components["schemas"]["SamplesKept"];
-            /** Thinned S */
+            /**
+             * Thinned S
+             * @description Seconds that one kept sample stands for; null if none was left out.
+             */
             thinned_s: number | null;
         };
         /**
@@ -8369,42 +9008,90 @@ export interface components {
              */
             at_ms: number;
             status: components["schemas"]["QemuStatus"];
-            /** Iteration */
+            /**
+             * Iteration
+             * @description Number of the pass over the guest's memory, from 1.
+             */
             iteration: number;
             /**
              * Boundary
              * @description Taken at the start of an iteration.
              */
             boundary: boolean;
-            /** Transferred Bytes */
+            /**
+             * Transferred Bytes
+             * @description Sent so far, over all channels.
+             */
             transferred_bytes: number;
-            /** Remaining Bytes */
+            /**
+             * Remaining Bytes
+             * @description Memory that is still to be sent.
+             */
             remaining_bytes: number;
-            /** Total Bytes */
+            /**
+             * Total Bytes
+             * @description Memory of the guest.
+             */
             total_bytes: number;
-            /** Zero Pages */
+            /**
+             * Zero Pages
+             * @description Pages that were all zeros, and hardly cost anything.
+             */
             zero_pages: number;
-            /** Normal Pages */
+            /**
+             * Normal Pages
+             * @description Pages that were sent.
+             */
             normal_pages: number;
-            /** Page Size Bytes */
+            /**
+             * Page Size Bytes
+             * @description Size of a page.
+             */
             page_size_bytes: number;
-            /** Dirty Pages Per S */
+            /**
+             * Dirty Pages Per S
+             * @description Pages that the guest changed per second in the last pass; 0 before the first has ended.
+             */
             dirty_pages_per_s: number;
-            /** Throughput Bytes Per S */
+            /**
+             * Throughput Bytes Per S
+             * @description What QEMU sent per second lately.
+             */
             throughput_bytes_per_s: number;
-            /** Multifd Bytes */
+            /**
+             * Multifd Bytes
+             * @description Sent over parallel channels so far.
+             */
             multifd_bytes: number;
-            /** Postcopy Bytes */
+            /**
+             * Postcopy Bytes
+             * @description Sent since the switch to post-copy.
+             */
             postcopy_bytes: number;
-            /** Expected Downtime Ms */
+            /**
+             * Expected Downtime Ms
+             * @description QEMU's estimate of the downtime, if it switched over now; null if it gives none.
+             */
             expected_downtime_ms: number | null;
-            /** Throttle Percent */
+            /**
+             * Throttle Percent
+             * @description Share of the guest's CPU time that auto-converge withholds.
+             */
             throttle_percent: number;
-            /** Missed Zero Copy */
+            /**
+             * Missed Zero Copy
+             * @description How often QEMU copied although zero-copy was wanted.
+             */
             missed_zero_copy: number;
-            /** Dirty Limit Throttle Us */
+            /**
+             * Dirty Limit Throttle Us
+             * @description How long the dirty limit held back a vCPU per round, at most.
+             */
             dirty_limit_throttle_us: number;
-            /** Dirty Limit Ring Full Us */
+            /**
+             * Dirty Limit Ring Full Us
+             * @description How long a vCPU's ring takes to fill, as QEMU estimates it.
+             */
             dirty_limit_ring_full_us: number;
         };
         /**
@@ -8449,12 +9136,15 @@ export interface components {
              * @description Running VMs that did not answer: their state is unchanged.
              */
             failed: number;
-            /** Took Ms */
+            /**
+             * Took Ms
+             * @description How long it took, in milliseconds.
+             */
             took_ms: number;
         };
         /**
          * ScenarioKind
-         * @description What is measured. The word is ``kind`` in a scenario's JSON; without it, a migration.
+         * @description What is measured. The word is `kind` in a scenario's JSON; without it, a migration.
          * @enum {string}
          */
         ScenarioKind: "migration" | "block" | "boot";
@@ -8485,9 +9175,15 @@ export interface components {
              */
             name: string;
             kind: components["schemas"]["ScenarioKind"];
-            /** Family */
+            /**
+             * Family
+             * @description Name of its family.
+             */
             family: string;
-            /** Family Title */
+            /**
+             * Family Title
+             * @description Title of its family.
+             */
             family_title: string;
             /**
              * Title
@@ -8499,7 +9195,10 @@ export interface components {
              * @description Purpose of its family, and when to run it.
              */
             why: string;
-            /** Applicable */
+            /**
+             * Applicable
+             * @description It can run here.
+             */
             applicable: boolean;
             /**
              * Reason
@@ -8573,9 +9272,15 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Every */
+            /**
+             * Every
+             * @description The interval, as people read it.
+             */
             every: string;
-            /** Every S */
+            /**
+             * Every S
+             * @description The interval in seconds.
+             */
             every_s: number;
             /**
              * Host
@@ -8655,7 +9360,10 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Machine */
+            /**
+             * Machine
+             * @description Name of the machine that it runs on.
+             */
             machine: string;
             /**
              * Version
@@ -8725,7 +9433,10 @@ export interface components {
              */
             host: string;
             testbed: components["schemas"]["Testbed"];
-            /** Qemu */
+            /**
+             * Qemu
+             * @description Name of the QEMU, see `GET /qemus`; empty for the installed one.
+             */
             qemu: string;
             /**
              * Profile
@@ -8739,7 +9450,10 @@ export interface components {
             texts: {
                 [key: string]: string;
             };
-            /** Points */
+            /**
+             * Points
+             * @description A value for each run, oldest first.
+             */
             points: components["schemas"]["PointView"][];
             /**
              * Changes
@@ -8761,6 +9475,7 @@ export interface components {
              * @description Changes of the share that completes; null if there are too few runs.
              */
             completion: components["schemas"]["CompletionShiftView"][] | null;
+            /** @description An early sign of the next change; null without one. */
             sign: components["schemas"]["SignView"] | null;
         };
         /**
@@ -8803,7 +9518,10 @@ export interface components {
              * @description The spread since by the spread before, if judged.
              */
             spread: number | null;
-            /** Worse */
+            /**
+             * Worse
+             * @description It matters, and is for the worse.
+             */
             worse: boolean;
             /**
              * Environment After
@@ -8854,12 +9572,15 @@ export interface components {
          * @description What a browser signs in with.
          */
         SignIn: {
-            /** Token */
+            /**
+             * Token
+             * @description A token, with its secret.
+             */
             token: string;
         };
         /**
          * SignStrength
-         * @description How far the newest runs lie apart; the words of :class:`vmtune.stats.early.Strength`.
+         * @description How far the newest runs lie apart; the words of `Strength`.
          * @enum {string}
          */
         SignStrength: "faint" | "clear";
@@ -8886,7 +9607,10 @@ export interface components {
              * @description Since when.
              */
             since: string;
-            /** Ratio */
+            /**
+             * Ratio
+             * @description Median of these points by the median before; null if undefined.
+             */
             ratio: number | null;
             strength: components["schemas"]["SignStrength"];
             /**
@@ -8926,7 +9650,10 @@ export interface components {
              * @description Milliseconds since the record's start.
              */
             at_ms: number;
-            /** Duration Ms */
+            /**
+             * Duration Ms
+             * @description How long the gap was.
+             */
             duration_ms: number;
         };
         /**
@@ -8934,9 +9661,15 @@ export interface components {
          * @description A check that could not run, and why.
          */
         SkippedCheckView: {
-            /** What */
+            /**
+             * What
+             * @description What it would have looked at.
+             */
             what: string;
-            /** Why */
+            /**
+             * Why
+             * @description Why it could not.
+             */
             why: string;
         };
         /**
@@ -8947,16 +9680,23 @@ export interface components {
             /**
              * Campaign
              * Format: uuid
+             * @description Id of the campaign.
              */
             campaign: string;
-            /** Arm */
+            /**
+             * Arm
+             * @description Name of the arm.
+             */
             arm: string;
             /**
              * Block
              * @description From 1; 0 is the warm-up, which is not counted.
              */
             block: number;
-            /** Position */
+            /**
+             * Position
+             * @description Position in the block, from 1.
+             */
             position: number;
         };
         /**
@@ -9038,9 +9778,15 @@ export interface components {
              * @description Time since the migration's start.
              */
             at_ms: number;
-            /** Iteration */
+            /**
+             * Iteration
+             * @description The pass over the guest's memory in which it was executed.
+             */
             iteration: number;
-            /** Action */
+            /**
+             * Action
+             * @description What was done: `set downtime_limit_ms to 500 ms`.
+             */
             action: string;
             /**
              * Reason
@@ -9059,11 +9805,17 @@ export interface components {
          * @description A convergence step: an action for a migration that does not converge.
          */
         StepView: {
-            /** When */
+            /**
+             * When
+             * @description `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`.
+             */
             when: {
                 [key: string]: number;
             };
-            /** Then */
+            /**
+             * Then
+             * @description `set` with values, or `do`: pause, postcopy or abort.
+             */
             then: {
                 [key: string]: unknown;
             };
@@ -9111,7 +9863,10 @@ export interface components {
              * @description Name of the host.
              */
             host: string;
-            /** Objective */
+            /**
+             * Objective
+             * @description What it searches for, in words.
+             */
             objective: string;
             /**
              * Space
@@ -9203,7 +9958,10 @@ export interface components {
          * @description A study with its defaults filled in.
          */
         StudyPlan: {
-            /** Study */
+            /**
+             * Study
+             * @description The definition, with defaults filled in.
+             */
             study: {
                 [key: string]: unknown;
             };
@@ -9272,7 +10030,10 @@ export interface components {
              * @description Name of the host.
              */
             host: string;
-            /** Objective */
+            /**
+             * Objective
+             * @description What it searches for, in words.
+             */
             objective: string;
             /**
              * Space
@@ -9365,39 +10126,51 @@ export interface components {
         /**
          * Summary
          * @description One arm's values.
-         *
-         *     :param runs: all of them: *measured* + *censored* + *missing*.
-         *     :param measured: runs with a value.
-         *     :param censored: runs of which only a lower limit is known.
-         *     :param missing: runs without a value: failed, or without this metric.
-         *     :param failed: those of *missing* that did not succeed, and count as the worst.
-         *     :param minimum: with the other figures None when there is no value.
-         *     :param lower_quartile: quartiles are interpolated linearly (Hyndman & Fan's type 7).
-         *     :param multimodal: Hartigan's dip rejects one mode at 5 %; None when there are too few.
          */
         Summary: {
-            /** Arm */
+            /**
+             * Arm
+             * @description Name of the arm.
+             */
             arm: string;
             /**
              * Runs
-             * @description The runs.
+             * @description All of them: `measured` + `censored` + `missing`.
              */
             runs: number;
-            /** Measured */
+            /**
+             * Measured
+             * @description Runs with a value.
+             */
             measured: number;
-            /** Censored */
+            /**
+             * Censored
+             * @description Runs of which only a lower limit is known.
+             */
             censored: number;
-            /** Missing */
+            /**
+             * Missing
+             * @description Runs without a value: failed, or without this metric.
+             */
             missing: number;
+            /** @description The smallest value; null, as the other figures are, where there is no value. */
             minimum: components["schemas"]["Figure"] | null;
+            /** @description Quartiles are interpolated linearly (Hyndman & Fan's type 7). */
             lower_quartile: components["schemas"]["Figure"] | null;
+            /** @description The middle value. */
             median: components["schemas"]["Figure"] | null;
+            /** @description Upper quartile, likewise. */
             upper_quartile: components["schemas"]["Figure"] | null;
+            /** @description The largest value. */
             maximum: components["schemas"]["Figure"] | null;
-            /** Multimodal */
+            /**
+             * Multimodal
+             * @description Hartigan's dip rejects one mode at 5 %; null when there are too few.
+             */
             multimodal: boolean | null;
             /**
              * Failed
+             * @description Those of `missing` that did not succeed, and count as the worst.
              * @default 0
              */
             failed: number;
@@ -9405,19 +10178,22 @@ export interface components {
         /**
          * Survival
          * @description The logrank test of whether runs ended equally soon.
-         *
-         *     :param p: two-sided, from the normal approximation.
-         *     :param b_sooner: B's runs ended sooner than expected if both arms were alike; None where
-         *         they ended just so.
-         *     :param limits_highest: no value that was measured is above a limit, so a run that did not
-         *         converge is known to be above all that did.
          */
         Survival: {
-            /** P */
+            /**
+             * P
+             * @description Two-sided, from the normal approximation.
+             */
             p: number;
-            /** B Sooner */
+            /**
+             * B Sooner
+             * @description B's runs ended sooner than expected if both arms were alike; null where they ended just so.
+             */
             b_sooner: boolean | null;
-            /** Limits Highest */
+            /**
+             * Limits Highest
+             * @description No value that was measured is above a limit, so a run that did not converge is known to be above all that did.
+             */
             limits_highest: boolean;
         };
         /**
@@ -9440,7 +10216,10 @@ export interface components {
              * @description The unit of its values.
              */
             unit: string;
-            /** Rows */
+            /**
+             * Rows
+             * @description Number of its figures.
+             */
             rows: number;
             /**
              * Metric
@@ -9463,20 +10242,22 @@ export interface components {
         /**
          * Test
          * @description A test of "no difference".
-         *
-         *     :param name: which; in words.
-         *     :param p: two-sided; how likely data so far apart or farther are without a difference.
-         *     :param exact: from the exact distribution, not from a normal approximation.
          */
         Test: {
             /**
              * Name
-             * @description Its name.
+             * @description Which; in words.
              */
             name: string;
-            /** P */
+            /**
+             * P
+             * @description Two-sided; how likely data so far apart or farther are without a difference.
+             */
             p: number;
-            /** Exact */
+            /**
+             * Exact
+             * @description From the exact distribution, not from a normal approximation.
+             */
             exact: boolean;
         };
         /**
@@ -9549,14 +10330,20 @@ export interface components {
              * @description When it ends; null: never.
              */
             expires_at: string | null;
-            /** Revoked At */
+            /**
+             * Revoked At
+             * @description When it was revoked; null if it was not.
+             */
             revoked_at: string | null;
             /**
              * Used At
              * @description Time of the last use; null for never.
              */
             used_at: string | null;
-            /** Used From */
+            /**
+             * Used From
+             * @description Address of the last use; empty for never.
+             */
             used_from: string;
             /**
              * Token
@@ -9623,14 +10410,20 @@ export interface components {
              * @description When it ends; null: never.
              */
             expires_at: string | null;
-            /** Revoked At */
+            /**
+             * Revoked At
+             * @description When it was revoked; null if it was not.
+             */
             revoked_at: string | null;
             /**
              * Used At
              * @description Time of the last use; null for never.
              */
             used_at: string | null;
-            /** Used From */
+            /**
+             * Used From
+             * @description Address of the last use; empty for never.
+             */
             used_from: string;
         };
         /**
@@ -9638,17 +10431,35 @@ export interface components {
          * @description What QEMU reports at the end of a migration.
          */
         TotalsView: {
-            /** Total Time Ms */
+            /**
+             * Total Time Ms
+             * @description From the start to the end.
+             */
             total_time_ms: number;
-            /** Downtime Ms */
+            /**
+             * Downtime Ms
+             * @description How long the guest stood still at the switchover.
+             */
             downtime_ms: number;
-            /** Setup Time Ms */
+            /**
+             * Setup Time Ms
+             * @description Until QEMU began to send; null if it does not say.
+             */
             setup_time_ms: number | null;
-            /** Transferred Bytes */
+            /**
+             * Transferred Bytes
+             * @description Sent in all, over all channels.
+             */
             transferred_bytes: number;
-            /** Iterations */
+            /**
+             * Iterations
+             * @description Passes over the guest's memory.
+             */
             iterations: number;
-            /** Missed Zero Copy */
+            /**
+             * Missed Zero Copy
+             * @description How often QEMU copied although zero-copy was wanted.
+             */
             missed_zero_copy: number;
         };
         /**
@@ -9702,7 +10513,10 @@ export interface components {
              * @description Null for a trial that cannot run.
              */
             run: string | null;
-            /** Block */
+            /**
+             * Block
+             * @description Number of the block in which it ran.
+             */
             block: number;
             outcome: components["schemas"]["TrialOutcome"];
             /**
@@ -9738,7 +10552,10 @@ export interface components {
              * @description `default`, `current`, `rival NAME` or `sampled`.
              */
             origin: string;
-            /** Settings */
+            /**
+             * Settings
+             * @description Values that it set, by tunable.
+             */
             settings: {
                 [key: string]: boolean | number | string;
             };
@@ -9761,7 +10578,10 @@ export interface components {
              * @description Number of runs that completed.
              */
             completed: number;
-            /** Finalist */
+            /**
+             * Finalist
+             * @description It is confirmed in fresh runs.
+             */
             finalist: boolean;
             /**
              * Runs
@@ -9829,13 +10649,25 @@ export interface components {
             side: components["schemas"]["Side"];
             /** @description Default of QEMU; null if it depends. */
             default: components["schemas"]["ValueText"] | null;
-            /** Minimum */
+            /**
+             * Minimum
+             * @description Smallest accepted integer; null without one.
+             */
             minimum: number | null;
-            /** Maximum */
+            /**
+             * Maximum
+             * @description Largest accepted integer; null without one.
+             */
             maximum: number | null;
-            /** Power Of Two */
+            /**
+             * Power Of Two
+             * @description It must be a power of two.
+             */
             power_of_two: boolean;
-            /** Choices */
+            /**
+             * Choices
+             * @description The accepted words; empty if it takes others or none.
+             */
             choices: string[];
             /**
              * Allowed
@@ -9847,7 +10679,9 @@ export interface components {
              * @description Examples of a value; empty for a choice.
              */
             examples: string;
+            /** @description QEMU's name of it; null without one. */
             qmp: components["schemas"]["QmpNameView"] | null;
+            /** @description libvirt's name of it; null without one. */
             libvirt: components["schemas"]["LibvirtNameView"] | null;
             /**
              * Probe
@@ -9922,6 +10756,7 @@ export interface components {
             /**
              * As Of
              * Format: date-time
+             * @description When that was checked.
              */
             as_of: string;
             /**
@@ -9947,7 +10782,10 @@ export interface components {
              * @description The runs.
              */
             runs: number;
-            /** Seconds */
+            /**
+             * Seconds
+             * @description Time of these runs, in seconds.
+             */
             seconds: number;
         };
         /**
@@ -10089,7 +10927,10 @@ export interface components {
          * @description One option of `virsh migrate`.
          */
         VirshOptionView: {
-            /** Option */
+            /**
+             * Option
+             * @description The option: `--parallel-connections`.
+             */
             option: string;
             /**
              * Value
@@ -10101,7 +10942,10 @@ export interface components {
              * @description Name of the tunable.
              */
             tunable: string;
-            /** Wanted */
+            /**
+             * Wanted
+             * @description The tunable's value, which it stands for.
+             */
             wanted: boolean | number | string;
         };
         /**
@@ -10120,7 +10964,10 @@ export interface components {
              * @description The profile's part of it, as separate words.
              */
             flags: string[];
-            /** Options */
+            /**
+             * Options
+             * @description The options of that part, each with its tunable.
+             */
             options: components["schemas"]["VirshOptionView"][];
             /**
              * Not Expressed
@@ -10166,39 +11013,75 @@ export interface components {
              * @description QEMU's version.
              */
             qemu_version: string;
-            /** Machine */
+            /**
+             * Machine
+             * @description QEMU's machine type.
+             */
             machine: string;
-            /** Kvm */
+            /**
+             * Kvm
+             * @description It runs with KVM.
+             */
             kvm: boolean;
-            /** Memory Bytes */
+            /**
+             * Memory Bytes
+             * @description Memory of the VM.
+             */
             memory_bytes: number;
-            /** Vcpus */
+            /**
+             * Vcpus
+             * @description Number of its vCPUs.
+             */
             vcpus: number;
-            /** Persistent */
+            /**
+             * Persistent
+             * @description It has a stored configuration; else it is gone once it stops.
+             */
             persistent: boolean;
-            /** Migrating */
+            /**
+             * Migrating
+             * @description A migration is active, incoming or outgoing.
+             */
             migrating: boolean;
             /**
              * Migration
              * @description Its migration, while that has not ended; null for one that vmtune does not know yet, too.
              */
             migration: string | null;
-            /** Iothreads */
+            /**
+             * Iothreads
+             * @description Ids of its iothreads.
+             */
             iothreads: string[];
-            /** Virtio Disks */
+            /**
+             * Virtio Disks
+             * @description Names of its virtio disks.
+             */
             virtio_disks: string[];
-            /** Compression Methods */
+            /**
+             * Compression Methods
+             * @description Ways to compress that this QEMU has for parallel channels.
+             */
             compression_methods: string[];
-            /** Locked Memory Limit Bytes */
+            /**
+             * Locked Memory Limit Bytes
+             * @description Memory that QEMU may lock (RLIMIT_MEMLOCK).
+             */
             locked_memory_limit_bytes: number | null;
-            /** May Lock Memory */
+            /**
+             * May Lock Memory
+             * @description That limit does not bind QEMU (CAP_IPC_LOCK).
+             */
             may_lock_memory: boolean | null;
             /**
              * Blocked Reasons
              * @description QEMU's reasons why it cannot be migrated.
              */
             blocked_reasons: string[];
-            /** Pid */
+            /**
+             * Pid
+             * @description Process id of QEMU on its host.
+             */
             pid: number | null;
             /**
              * Readings
@@ -10245,7 +11128,7 @@ export interface components {
         };
         /**
          * VmSort
-         * @description The order of a list of VMs; those that are equal in it go by name, ``-`` is for backwards.
+         * @description The order of a list of VMs; those that are equal in it go by name, `-` is for backwards.
          *     By tuning state the worst come first.
          * @enum {string}
          */
@@ -10303,7 +11186,10 @@ export interface components {
          * @description What is to change; what is left out or null stays.
          */
         WebhookChange: {
-            /** Url */
+            /**
+             * Url
+             * @description Where notifications are sent; null keeps it.
+             */
             url?: string | null;
             /**
              * Events
@@ -10371,13 +11257,25 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Url */
+            /**
+             * Url
+             * @description Where notifications are sent.
+             */
             url: string;
-            /** Events */
+            /**
+             * Events
+             * @description The kinds of events that it is told of.
+             */
             events: components["schemas"]["WebhookEvent"][];
-            /** Active */
+            /**
+             * Active
+             * @description Notifications are sent.
+             */
             active: boolean;
-            /** Created By */
+            /**
+             * Created By
+             * @description Who created it.
+             */
             created_by: string;
             /**
              * Created At
@@ -10412,13 +11310,25 @@ export interface components {
              * @description Its name.
              */
             name: string;
-            /** Url */
+            /**
+             * Url
+             * @description Where notifications are sent.
+             */
             url: string;
-            /** Events */
+            /**
+             * Events
+             * @description The kinds of events that it is told of.
+             */
             events: components["schemas"]["WebhookEvent"][];
-            /** Active */
+            /**
+             * Active
+             * @description Notifications are sent.
+             */
             active: boolean;
-            /** Created By */
+            /**
+             * Created By
+             * @description Who created it.
+             */
             created_by: string;
             /**
              * Created At
