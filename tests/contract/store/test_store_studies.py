@@ -91,6 +91,9 @@ def test_the_runs_of_a_study_are_its_own_and_no_news(store: Store) -> None:
     runs = store.studies.runs(ours)
     assert [run.id.int for run in runs] == [1, 3]
     assert [run.metrics for run in runs] == [{}, {"total_time_ms": 5.0}]
+    spans = store.studies.spans(ours)
+    assert [each.state for each in spans] == [RunState.QUEUED, RunState.INTERRUPTED]
+    assert [each.ended_at for each in spans] == [run.ended_at for run in runs]
     assert [each.id.int for each in store.overview.activities(10)] == [4]
 
 

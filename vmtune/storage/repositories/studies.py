@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from vmtune.bench.model.runs.run import Run
+from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.tune.kept import NEXT, KeptStudy, StudyState
 from vmtune.errors import Conflict, NotFound
 from vmtune.storage.columns import storable
@@ -24,6 +26,15 @@ from vmtune.storage.tables.studies import StudyRow, TrialRow
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _MAP = Mapper(KeptStudy, StudyRow)
 Json = Any  # any JSON
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpan:
+    """A run of a study, as far as its budget depends on it."""
+
+    state: RunState
+    started_at: datetime | None
+    ended_at: datetime | None
 
 
 class StudyRepository:
@@ -165,6 +176,16 @@ class StudyRepository:
         )
         with self._database.read() as session:
             return tuple(session.scalars(query))
+
+    def spans(self, id: UUID) -> tuple[RunSpan, ...]:
+        """How long each of its runs took, in the order in which they were requested."""
+        query = select(RunRow.state, RunRow.started_at, RunRow.ended_at)
+        query = query.where(RunRow.study == id).order_by(RunRow.number)
+        with self._database.read() as session:
+            return tuple(
+                RunSpan(RunState(row.state), row.started_at, row.ended_at)
+                for row in session.execute(query)
+            )
 
     def runs(self, id: UUID) -> tuple[Run, ...]:
         """All its runs, with their metrics, in the order in which they were requested."""

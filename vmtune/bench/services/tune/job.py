@@ -317,7 +317,7 @@ class StudyJob:
         await asyncio.to_thread(self._store.studies.confirm, id, campaign_id(id), numbers)
 
     async def _confirm(self, kept: KeptStudy) -> bool:
-        """Have the campaign run, and judge by it; False where the study was paused."""
+        """Have the campaign run, and judge by it; False where the study was paused meanwhile."""
         assert kept.campaign is not None
         if kept.state is not _S.CONFIRMING:
             kept = await self._enter(kept.id, _S.CONFIRMING)
@@ -332,12 +332,14 @@ class StudyJob:
             state = await self._jobs.wait(name, _TELL_EVERY_S)
             if state.status.ended:
                 break
-            if (await self._get(kept.id)).state is _S.PAUSED:
-                return False
+            if (await self._get(kept.id)).state is not _S.CONFIRMING:
+                return False  # paused, and perhaps resumed since: its campaign is paused, too
             status = await self._campaigns.get(name)
             done, total = status.done, status.record.campaign.run_count
             share = _SEARCHES + (1 - _SEARCHES) * done / total
             data = {"phase": "confirming", "campaign": name, "done": done, "total": total}
+            if status.record.state is CampaignState.PAUSED:
+                data["waits"] = "the campaign that confirms is paused"
             self._publish_progress(study, data, min(share, _MAX_SHARE))
         found, environments = await self._work.run(judge, kept.id)
         await self._finish(kept.id, found, environments)

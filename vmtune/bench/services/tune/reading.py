@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from vmtune.bench.model.runs.run import Run
 from vmtune.bench.model.scenario.any_kind import to_json as scenario_to_json
 from vmtune.bench.model.tune import file as study_file
 from vmtune.bench.model.tune.kept import KeptStudy
@@ -17,6 +16,7 @@ from vmtune.bench.services.runs.runs import RunRequest
 from vmtune.documents import dataclass_json as documents
 from vmtune.model.tunables.tunable import Value
 from vmtune.storage import Store
+from vmtune.storage.repositories.studies import RunSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Study:
 def read_study(store: Store, kept: KeptStudy) -> Study:
     """*kept* with all that there is of it. Blocks."""
     trials = tuple(map(read_trial, store.studies.trials(kept.id)))
-    return Study(kept, spec_of(kept), trials, used_by(store.studies.runs(kept.id)))
+    return Study(kept, spec_of(kept), trials, used_by(store.studies.spans(kept.id)))
 
 
 def spec_of(kept: KeptStudy) -> StudySpec:
@@ -54,7 +54,7 @@ def write_trial(trial: TrialRecord) -> dict[str, Any]:  # any JSON
     return written
 
 
-def used_by(runs: Iterable[Run]) -> Used:
+def used_by(runs: Iterable[RunSpan]) -> Used:
     """What runs took of a budget; those that were cut short took their time."""
     found = tuple(runs)
     seconds = sum(

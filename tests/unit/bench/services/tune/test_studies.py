@@ -268,6 +268,19 @@ async def test_a_study_is_cancelled_with_its_confirmation(store: Store, tmp_path
         assert store.campaigns.get(kept.campaign).state is CampaignState.CANCELLED
 
 
+async def test_a_study_is_paused_with_its_confirmation(store: Store, tmp_path: Path) -> None:
+    async with started(make(store, tmp_path, TunedRunner())) as bench:
+        id = (await bench.studies.start(study_json())).kept.id
+        await until(lambda: bool(store.campaigns.unfinished()))
+        paused = (await bench.studies.pause(str(id))).kept
+        assert (paused.state, paused.campaign is not None) == (S.PAUSED, True)
+        assert paused.campaign is not None
+        assert store.campaigns.get(paused.campaign).state is CampaignState.PAUSED
+        assert (await bench.studies.resume(str(id))).kept.state is S.QUEUED
+        assert (await bench.ended(id)).kept.state is S.COMPLETED
+        assert store.campaigns.get(paused.campaign).state is CampaignState.COMPLETED
+
+
 async def test_what_stands_against_a_run_pauses_the_study(store: Store, tmp_path: Path) -> None:
     runner = TunedRunner()
     async with started(make(store, tmp_path, runner)) as bench:
