@@ -152,7 +152,8 @@ def test_a_service_that_is_killed_follows_the_copy_on(live: Live) -> None:
     _, b = live.status.hosts
     with vm_with_disk(live, mib=64) as (vm, path):
         record = start(live, vm, **{**SLOWLY, "max_bandwidth_bytes_per_s": 8 * MIB})
-        wait_for(lambda: holds(b, path), "the image to be made")
+        wait_for(lambda: live.record(record)["disks"][:1] != [], "the copy to be prepared")
+        wait_for(lambda: live.record(record)["disks"][0]["copied_bytes"] > 0, "the copy to begin")
         live.service.kill()
         live.service.start()
         ended = live.ended(record)
@@ -162,6 +163,26 @@ def test_a_service_that_is_killed_follows_the_copy_on(live: Live) -> None:
         assert holds(b, path)
         assert pools(b) == ""
         said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
+
+
+def test_nothing_is_left_of_a_service_that_is_killed_just_after_it_made_the_image(
+    live: Live,
+) -> None:
+    _, b = live.status.hosts
+    with vm_with_disk(live, mib=64) as (vm, path):
+        record = start(live, vm, **SLOWLY)
+        wait_for(lambda: holds(b, path), "the image to be made")
+        live.service.kill()
+        live.service.start()
+        if live.record(record)["disks"][0]["copied_bytes"]:
+            live.client.delete(f"/migrations/{record['id']}")  # libvirt had been called by then
+        ended = live.ended(record)
+        assert ended["state"] in ("failed", "cancelled", "completed")
+        assert ended["problems"] == []
+        arrived = ended["state"] == "completed"
+        assert live.states(vm) == {"b" if arrived else "a": "running"}
+        assert holds(b, path) is arrived
+        assert pools(b) == ""
 
 
 def test_a_file_that_is_there_is_never_overwritten(live: Live) -> None:

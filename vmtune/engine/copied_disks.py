@@ -12,7 +12,7 @@ import structlog
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.errors import Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
-from vmtune.model.migration.disks import progressed
+from vmtune.model.migration.disks import CopiedDisk, progressed
 from vmtune.model.migration.record import Migration, MigrationFields, MigrationState
 
 log = structlog.get_logger(__name__)
@@ -72,7 +72,7 @@ async def end_copies(
     if source is not None:
         await _released(record.vm, source, ())
     arrived = state is MigrationState.COMPLETED
-    made = [] if arrived else [disk.path for disk in record.disks if disk.created]
+    made = [] if arrived else [d for d in record.disks if d.created or d.intended]
     remove = [] if may_have_run else made
     gone = await _released(record.vm, destination, remove) if destination is not None else ()
     if may_have_run:
@@ -80,25 +80,30 @@ async def end_copies(
             Problem(
                 "disks",
                 "image_kept",
-                f"{path} on {record.destination} was made for this migration, and may be newer "
-                f"than the one on {record.source}: the guest may have run there",
+                f"{disk.path} on {record.destination} was made for this migration, and may be "
+                f"newer than the one on {record.source}: the guest may have run there",
                 "compare both before you start the VM anywhere or remove one of them",
             )
-            for path in made
+            for disk in made
         )
-    return tuple(
-        Problem(
-            "disks",
-            "image_left",
-            f"{path} was made on {record.destination} for this migration, and may still be there",
-            f"if the VM does not run there: rm {path} on {record.destination}",
-        )
-        for path in made
-        if path not in gone
-    )
+    return tuple(_left(disk, record.destination) for disk in made if disk.path not in gone)
 
 
-async def _released(vm: UUID, destination: Driver, remove: Collection[str]) -> Collection[str]:
+def _left(disk: CopiedDisk, destination: str) -> Problem:
+    if disk.created:
+        why = f"{disk.path} was made on {destination} for this migration, and may still be there"
+    else:
+        why = (
+            f"{disk.path} on {destination} may have been made for this migration, and is not empty "
+            "or could not be looked at"
+        )
+    remedy = f"if nothing there needs it: rm {disk.path} on {destination}"
+    return Problem("disks", "image_left", why, remedy)
+
+
+async def _released(
+    vm: UUID, destination: Driver, remove: Collection[CopiedDisk]
+) -> Collection[str]:
     """What of *remove* is gone. A libvirt that is just being started again is given a while, and so
     is a QEMU that waited for the VM and has not ended yet."""
     deadline = time.monotonic() + RELEASES_WITHIN_S
@@ -106,7 +111,7 @@ async def _released(vm: UUID, destination: Driver, remove: Collection[str]) -> C
     while True:
         try:
             gone = await destination.release_images(vm, remove)
-            why = "" if set(remove) <= set(gone) else "they could not be removed"
+            why = "" if {disk.path for disk in remove} <= set(gone) else "they could not be removed"
         except VmtuneError as error:
             why = error.message
         if not why:

@@ -44,7 +44,7 @@ from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.model.host.facts import Connection
 from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import StepEffect
-from vmtune.model.migration.disks import to_copy
+from vmtune.model.migration.disks import about_to_be_made, to_copy
 from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.record import (
     AbortState,
@@ -282,17 +282,27 @@ class MigrationSession:
         await self.notes.flush(controllers)
         values = plan.migrate_values()
         if plan.disks:
-            # Noted before libvirt creates an image: what is made is removed if the VM stays here.
-            incremental = values.get("copy_storage_incremental") is True
-            disks = await destination.prepare_images(
-                record.vm, to_copy(plan.disks), incremental=incremental
-            )
-            await self.notes.save(MigrationFields(disks=tuple(disks)))
+            await self._make_images(record.vm, destination, plan)
         order = MigrateOrder(record.vm, values, plan.destination_values(), self._note_prior)
         self.handle = await source.start_migration(order, destination)
         if await self.hosts.connection() is not Connection.LIBVIRT:
             # All is set by now, and stays until it is reset: proven however soon it ends.
             await self.read_back(final=False)
+
+    async def _make_images(self, vm: UUID, destination: Driver, plan: Plan) -> None:
+        """Make them on the destination. What is going to be made is noted before, and what was made
+        before the migration is called: it is removed if the VM stays here."""
+        incremental = plan.migrate_values().get("copy_storage_incremental") is True
+        disks = to_copy(plan.disks)
+        creates = await self.hosts.connection() is Connection.LIBVIRT and not incremental
+        noted = about_to_be_made(disks) if creates else disks
+        await self.notes.save(MigrationFields(disks=noted))
+        try:
+            made = await destination.prepare_images(vm, disks, incremental=incremental)
+        except CommandRefused:
+            await self.notes.save(MigrationFields(disks=()))  # nothing is left of it
+            raise
+        await self.notes.save(MigrationFields(disks=tuple(made)))
 
     def _refuse_without_reaper(self, record: Migration) -> None:
         report = self._controllers.report

@@ -300,17 +300,20 @@ class Driver(Controls, Protocol):
         self, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool
     ) -> Sequence[CopiedDisk]:
         """On the destination of a migration that copies *disks*: look whether their images exist,
-        and let libvirt create those that do not. Says which these are.
+        and create those that do not. Says which these are.
 
         :raise CommandRefused: an image exists that would be overwritten, or one lacks that an
-            incremental copy needs, or it could not be created.
+            incremental copy needs, or it could not be created. What this call has made is gone.
         """
 
-    async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
+    async def release_images(
+        self, vm: UUID, remove: Collection[CopiedDisk] = ()
+    ) -> Collection[str]:
         """Undo :meth:`prepare_images`, and remove images of a VM that does not run here. Harmless
         when repeated.
 
-        :return: the images of *remove* that are gone now.
+        :param remove: one that was only intended is removed where nothing was written to it.
+        :return: the paths of *remove* that are gone now.
         :raise CommandRefused: the VM runs here; nothing was removed.
         """
 

@@ -35,12 +35,14 @@ class ImageHost(Host):
     away_for = 0
     """So many calls fail first."""
 
-    async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
+    async def release_images(
+        self, vm: UUID, remove: Collection[CopiedDisk] = ()
+    ) -> Collection[str]:
         self.away_for -= 1
         if self.away_for >= 0:
             raise HostUnreachable("its libvirt is being started")
-        self.removed = remove
-        return remove
+        self.removed = [disk.path for disk in remove]
+        return [disk.path for disk in remove if disk.created]
 
     async def reset_after_migration(self, vm: UUID, prior: object = None) -> None: ...
 
@@ -71,12 +73,16 @@ async def _nothing(vm: UUID, driver: Driver) -> Sequence[Outcome]:
 
 
 async def ended(
-    here: Said, there: Said, evidence: Evidence, away_for: int = 0
+    here: Said,
+    there: Said,
+    evidence: Evidence,
+    away_for: int = 0,
+    disks: tuple[CopiedDisk, ...] = DISKS,
 ) -> tuple[MigrationFields, ImageHost]:
     destination = ImageHost(there)
     destination.away_for = away_for
     hosts = cast(Hosts, Both(ImageHost(here), destination))
-    record = make_migration(disks=DISKS)
+    record = make_migration(disks=disks)
     return await finalize(record, hosts, evidence, BUILT_IN, _nothing), destination
 
 
@@ -101,6 +107,16 @@ async def test_what_cannot_be_removed_is_told(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(copied_disks, "RELEASES_WITHIN_S", 0.01)
     fields, destination = await ended(FAILED, LEFT, Evidence(), away_for=1000)
     assert destination.removed is None
+    assert codes(fields).count("image_left") == 1
+
+
+async def test_what_was_only_intended_is_told_where_it_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(copied_disks, "RELEASES_WITHIN_S", 0.01)
+    intended = (CopiedDisk("vda", "/images/made", intended=True, total_bytes=9),)
+    fields, destination = await ended(FAILED, LEFT, Evidence(), disks=intended)
+    assert destination.removed == ["/images/made"]
     assert codes(fields).count("image_left") == 1
 
 

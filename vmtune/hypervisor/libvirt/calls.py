@@ -244,6 +244,11 @@ class Pool:
         with self._errors():
             return str(self._raw.storageVolLookupByName(name).XMLDesc(0))
 
+    def create(self, xml: str) -> None:
+        """Create a file in it, which must not exist."""
+        with self._errors():
+            self._raw.createXML(xml, 0)
+
     def delete(self, name: str) -> None:
         """Delete a file in it."""
         with self._errors():

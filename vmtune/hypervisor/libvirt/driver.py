@@ -512,7 +512,9 @@ class LibvirtDriver:
             lambda connection: images.make_ready(connection, vm, disks, incremental=incremental)
         )
 
-    async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
+    async def release_images(
+        self, vm: UUID, remove: Collection[CopiedDisk] = ()
+    ) -> Collection[str]:
         """As :func:`~vmtune.hypervisor.libvirt.images.remove_images`."""
 
         def call(connection: Connection) -> Collection[str]:

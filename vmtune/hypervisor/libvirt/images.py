@@ -1,9 +1,10 @@
 """The images that a migration copies, on the hosts: looked for, made room for, and removed.
 
-libvirt creates an image that the destination lacks by itself, with the source's format and size,
-where an active storage pool is its folder (qemuMigrationDstPrecreateStorage of
-src/qemu/qemu_migration.c). Where none is, there is one of vmtune's own during the migration. All
-calls block.
+An image that the destination lacks is created with the source's format and size before the
+migration is called. libvirt would do so by itself (qemuMigrationDstPrecreateStorage of
+src/qemu/qemu_migration.c), but copies onto a file that somebody else has made meanwhile. Where no
+active storage pool is the folder, there is one of vmtune's own during the migration. All calls
+block.
 """
 
 from __future__ import annotations
@@ -17,25 +18,33 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from vmtune.errors import CommandRefused, NotFound
 from vmtune.hypervisor.libvirt.calls import Connection, Pool
+from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
-from vmtune.model.migration.disks import CopiedDisk
+from vmtune.model.migration.disks import CopiedDisk, fresh_qcow2_bytes
 
 _DEVICES = PurePosixPath("/dev")
+_CREATED = ("raw", "qcow2")
+"""Formats of images that vmtune creates."""
 
 
 def make_ready(
     connection: Connection, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool
 ) -> tuple[CopiedDisk, ...]:
-    """Have a pool for the folder of each image, and say which images are going to be created.
+    """Create the images that are to be copied to, and say which these are.
 
     :raise CommandRefused: an image exists that must not, or lacks that must exist, or its folder
-        cannot be used; no pool of vmtune's stays.
+        cannot be used; nothing that was made stays, nor a pool of vmtune's.
     """
+    ready: list[CopiedDisk] = []
     try:
-        return tuple(_ready(connection, vm, disk, incremental=incremental) for disk in disks)
+        for disk in disks:
+            ready.append(_ready(connection, vm, disk, incremental=incremental))
     except CommandRefused:
-        forget_pools(connection, vm)
+        with suppress(CommandRefused):
+            made = [disk for disk in ready if disk.created and _is_known(disk)]
+            remove_images(connection, vm, made)
         raise
+    return tuple(ready)
 
 
 def _ready(connection: Connection, vm: UUID, disk: CopiedDisk, *, incremental: bool) -> CopiedDisk:
@@ -43,7 +52,8 @@ def _ready(connection: Connection, vm: UUID, disk: CopiedDisk, *, incremental: b
     if path.is_relative_to(_DEVICES):
         return disk  # a device: libvirt creates none, and says so where it is missing
     try:
-        names, _ = _pool(connection, vm, path.parent).look()
+        pool = _pool(connection, vm, path.parent)
+        names, _ = pool.look()
     except LibvirtRefused as refusal:
         raise CommandRefused(
             f"the destination cannot use the folder of {disk.path}: {refusal.message}",
@@ -52,12 +62,7 @@ def _ready(connection: Connection, vm: UUID, disk: CopiedDisk, *, incremental: b
             remedy="create it there, with the owner that it has on the source",
         ) from refusal
     if path.name in names and not incremental:
-        raise CommandRefused(
-            f"the destination has a file {disk.path} already, which the copy would overwrite",
-            field="values.copy_storage",
-            code="copy_target_exists",
-            remedy="if nothing needs that file, remove it there; if it is the same one, unset this",
-        )
+        raise _exists(disk)
     if path.name not in names and incremental:
         raise CommandRefused(
             f"the destination has no {disk.path}, and an incremental copy creates none",
@@ -65,7 +70,46 @@ def _ready(connection: Connection, vm: UUID, disk: CopiedDisk, *, incremental: b
             code="copy_base_missing",
             remedy="copy the backing files there and create the image on top of them",
         )
+    if not incremental and _is_known(disk):
+        _create(pool, disk)
     return replace(disk, created=not incremental)
+
+
+def _exists(disk: CopiedDisk) -> CommandRefused:
+    return CommandRefused(
+        f"the destination has a file {disk.path} already, which the copy would overwrite",
+        field="values.copy_storage",
+        code="copy_target_exists",
+        remedy="if nothing needs that file, remove it there; if it is the same one, unset this",
+    )
+
+
+def _is_known(disk: CopiedDisk) -> bool:
+    """Whether enough is known of the image to create it; of others libvirt creates it."""
+    return disk.format in _CREATED and disk.total_bytes > 0
+
+
+def _create(pool: Pool, disk: CopiedDisk) -> None:
+    """Create an image, which libvirt refuses where there is one by now: it would copy onto it."""
+    root = Element("volume", type="file")
+    SubElement(root, "name").text = PurePosixPath(disk.path).name
+    SubElement(root, "capacity", unit="bytes").text = str(disk.total_bytes)
+    SubElement(root, "allocation").text = "0"
+    target = SubElement(root, "target")
+    SubElement(target, "format", type=disk.format)
+    if disk.format == "qcow2":
+        SubElement(target, "compat").text = "1.1"
+    try:
+        pool.create(tostring(root, encoding="unicode"))
+    except LibvirtRefused as refusal:
+        if "already exists" in refusal.message or "exists already" in refusal.message:
+            raise _exists(disk) from refusal
+        raise CommandRefused(
+            f"the destination could not create {disk.path}: {refusal.message}",
+            field="values.copy_storage",
+            code="copy_not_created",
+            remedy="look at the room and the rights of its folder there",
+        ) from refusal
 
 
 def _pool(connection: Connection, vm: UUID, folder: PurePosixPath) -> Pool:
@@ -90,11 +134,14 @@ def forget_pools(connection: Connection, vm: UUID) -> None:
             pool.deactivate()
 
 
-def remove_images(connection: Connection, vm: UUID, paths: Collection[str]) -> tuple[str, ...]:
+def remove_images(
+    connection: Connection, vm: UUID, disks: Collection[CopiedDisk]
+) -> tuple[str, ...]:
     """Remove images of a VM that does not run on this host; and forget the pools. Harmless when
     repeated.
 
-    :return: those that are gone now, that were gone before included.
+    :param disks: one that was only intended is removed where nothing was written to it.
+    :return: the paths of those that are gone now, that were gone before included.
     :raise CommandRefused: the VM runs here; nothing is removed.
     """
     with suppress(NotFound):
@@ -106,7 +153,7 @@ def remove_images(connection: Connection, vm: UUID, paths: Collection[str]) -> t
                 remedy="look at where the VM is",
             )
     with _forgotten(connection, vm):
-        return tuple(path for path in paths if _removed(connection, vm, PurePosixPath(path)))
+        return tuple(disk.path for disk in disks if _removed(connection, vm, disk))
 
 
 @contextmanager
@@ -117,12 +164,38 @@ def _forgotten(connection: Connection, vm: UUID) -> Iterator[None]:
         forget_pools(connection, vm)
 
 
-def _removed(connection: Connection, vm: UUID, path: PurePosixPath) -> bool:
+def _removed(connection: Connection, vm: UUID, disk: CopiedDisk) -> bool:
+    path = PurePosixPath(disk.path)
+    if path.is_relative_to(_DEVICES):
+        return not disk.created
     try:
         pool = _pool(connection, vm, path.parent)
         names, _ = pool.look()
-        if path.name in names:
-            pool.delete(path.name)
+        if path.name not in names:
+            return True
+        if not disk.created and not is_fresh(pool.volume_xml(path.name), disk):
+            return False
+        pool.delete(path.name)
     except LibvirtRefused:
         return False
     return True
+
+
+def is_fresh(volume: str, disk: CopiedDisk) -> bool:
+    """Whether a file is as one that was created for *disk*, and nothing was written to it: then
+    nothing is lost with it, whoever made it.
+
+    :param volume: its XML by libvirt.
+    """
+    root = parse(volume)
+    form = root.find("target/format")
+    if not _is_known(disk) or form is None or form.get("type") != disk.format:
+        return False
+    if root.find("backingStore/path") is not None:
+        return False
+    if root.findtext("capacity") != str(disk.total_bytes):
+        return False
+    if disk.format == "raw":
+        return root.findtext("allocation") == "0"
+    length = root.findtext("physical") or ""
+    return length.isdigit() and int(length) <= fresh_qcow2_bytes(disk.total_bytes)

@@ -474,7 +474,9 @@ class QmpDriver:
                 )
         return disks
 
-    async def release_images(self, vm: UUID, remove: Collection[str] = ()) -> Collection[str]:
+    async def release_images(
+        self, vm: UUID, remove: Collection[CopiedDisk] = ()
+    ) -> Collection[str]:
         """End the copies of the source's QEMU, and remove the exports of the one that waits: it was
         started with its images, which stay."""
         with contextlib.suppress(NotFound):

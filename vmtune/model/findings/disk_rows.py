@@ -129,7 +129,7 @@ DISK_ROWS = (
         "copy_may_be_onto_itself",
         "the destination has a {path} ({target}), and it is not known whether it is the same file: "
         "then the copy would destroy it",
-        "if the hosts share it, unset this; if it is another file, override this finding",
+        "if the hosts share it, unset this; if it is another file, use virsh itself",
     ),
     blocker(
         "copy_target_exists",

@@ -16,6 +16,9 @@ class CopiedDisk:
     :param path: of its file or device, the same on both hosts.
     :param created: the image did not exist on the destination before: what is there now was made
         for this migration, and is removed where the VM does not arrive.
+    :param intended: it is about to be made, and nobody knows yet whether it was: what is there is
+        removed only where it is empty.
+    :param format: of the image, ``raw`` or ``qcow2``; empty where it is not known.
     :param total_bytes: what has to be copied, which grows with what the guest writes; 0 where it is
         not known yet. *copied_bytes* is how much of it was.
     :param ready_ms: after how long, since the migration's start, the copy had caught up with the
@@ -25,6 +28,8 @@ class CopiedDisk:
     target: str
     path: str
     created: bool = False
+    intended: bool = False
+    format: str = ""
     total_bytes: int = 0
     copied_bytes: int = 0
     ready_ms: int | None = None
@@ -45,8 +50,21 @@ class Mirrored:
 def to_copy(disks: tuple[Disk, ...]) -> tuple[CopiedDisk, ...]:
     """The record of disks that are to be copied."""
     return tuple(
-        CopiedDisk(disk.target, disk.path, total_bytes=disk.capacity_bytes or 0) for disk in disks
+        CopiedDisk(disk.target, disk.path, format=disk.format, total_bytes=disk.capacity_bytes or 0)
+        for disk in disks
     )
+
+
+def about_to_be_made(disks: tuple[CopiedDisk, ...]) -> tuple[CopiedDisk, ...]:
+    """The record of *disks* just before their images are made."""
+    return tuple(replace(disk, intended=True) for disk in disks)
+
+
+def fresh_qcow2_bytes(capacity_bytes: int) -> int:
+    """The length of a qcow2 image that nothing was written to: header, refcount table and one
+    refcount block in a cluster of 64 KiB each, and 8 bytes of its L1 table for every 512 MiB
+    (docs/interop/qcow2.rst of QEMU)."""
+    return 3 * (64 << 10) + 8 * -(-capacity_bytes // (512 << 20))
 
 
 def arrived(disks: tuple[CopiedDisk, ...]) -> tuple[CopiedDisk, ...]:
