@@ -1,220 +1,299 @@
-"""What a study does next, from its records alone: the same records give the same step.
+"""What a study does next: a pure function of its order and its records.
 
-Runs come in blocks. Each block has the default and the best settings so far besides new ones, and
-a trial is judged by its values against the default's of the same block: the machine's drift is in
-both. New settings are drawn by Optuna's TPE, which is built anew from the records at each step.
+The search goes in blocks. The first runs the default, the profile in use and the rivals. Each
+further block runs the best so far again, some that may be as good, and new settings. It ends when
+the budget does, or when nothing new has been better by more than the margin for long enough. Then
+the best few are run until each has enough runs to be chosen by, and the finalists are confirmed
+elsewhere.
+
+The same records give the same step, and a block that was interrupted is gone on with.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from statistics import mean, median
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
-from vmtune.bench.model.tune.objective import Sense
-from vmtune.bench.model.tune.records import (
-    DEFAULT,
-    RIVAL,
-    SAMPLED,
-    TrialOutcome,
-    TrialRecord,
-    TrialRun,
-)
+from vmtune.bench.model.tune.estimates import Estimate, distrusted, estimates, pareto_front
+from vmtune.bench.model.tune.records import DEFAULT, RIVAL, SAMPLED, TrialOutcome, TrialRecord
 from vmtune.bench.model.tune.result import Finding
-from vmtune.bench.model.tune.sampling import sampled
-from vmtune.bench.model.tune.space import ordered, same, settle
+from vmtune.bench.model.tune.space import same, settle
 from vmtune.bench.model.tune.spec import CURRENT, Settings, StudySpec, Used
 from vmtune.bench.model.tune.steps import Confirm, Finish, PlannedTrial, RunBlock, Step
 from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.registry import TunableRegistry
 
-NEW = 3
-"""New settings in a block."""
-REPEATED = 2
-"""The best so far that run again in each block."""
-_STALLED = 8
-"""Blocks in a row without a better incumbent, after which the search ends."""
-_DRAWS = 50
-WORST = 3.0
-"""The score of settings that fail, or break a constraint: 20 times as bad as the default."""
-_LEAST_RUNS = 2
+NEW_OF_A_BLOCK = 4
+REPEATS_OF_A_BLOCK = 2
+ENOUGH_RUNS = 5
+"""Of a trial, to be chosen as a finalist by."""
+SHORTLIST = 3
+"""How many times as many as there are finalists are run that often."""
+TRUSTED_AFTER = 3
+"""A trial that may be as good as the best is run again until it has so many runs."""
+_MOST_DISTRUSTED = 3
+_ASKS = 60
+_MOST_BROKEN = 0.25
 
 
-def next_step(spec: StudySpec, trials: Sequence[TrialRecord], used: Used) -> Step:
-    """What to do next.
+def next_step(
+    spec: StudySpec,
+    trials: Sequence[TrialRecord],
+    used: Used | None = None,
+    tunables: TunableRegistry = BUILT_IN,
+) -> Step:
+    """The next step of a study that is ready (:meth:`StudySpec.ready`).
 
-    :param trials: all that there are, in the order of their numbers.
-    :param used: of the budget, the confirmation aside.
+    :param used: by all runs so far, in seconds too where the budget has some.
     """
-    last = max((run.block for one in trials for run in one.runs), default=0)
+    assert spec.space is not None and spec.seed is not None, "the spec is not ready"
+    last = max((run.block for trial in trials for run in trial.runs), default=0)
+    spent = used or Used(sum(len(one.runs) for one in trials))
     if last:
-        left = _missing(_plan(spec, _before(trials, last), last), trials, last)
-        if left:
-            return RunBlock(last, left, "the rest of the block")
-    if last and (reason := _ends(spec, trials, used, last)):
-        return _end(spec, trials, reason)
-    block = last + 1
-    planned = _plan(spec, trials, block)
-    return RunBlock(block, planned, "first" if block == 1 else "new settings, and the best so far")
+        plan = _Search(spec, _before(trials, last), spent, tunables).step()
+        left = _left_of(plan, trials, last)
+        if left is not None and left.trials:
+            return left
+    return _Search(spec, [one for one in trials if one.runs], spent, tunables).step()
 
 
-def scores(spec: StudySpec, trials: Iterable[TrialRecord]) -> dict[int, float]:
-    """How each trial compares with the default, as the mean logarithm of ratios within blocks:
-    below 0 is better. Without those that were pruned."""
-    known = tuple(trials)
-    base = {run.block: run for run in _default(known).runs} if known else {}
-    usual = _usual(spec, base.values())
-    found = {}
-    for one in known:
-        values = [_score(spec, run, base.get(run.block), usual) for run in one.runs]
-        kept = [value for value in values if value is not None]
-        if kept:
-            found[one.number] = mean(kept)
-    return found
+def _before(trials: Sequence[TrialRecord], block: int) -> list[TrialRecord]:
+    """The records as they were when *block* was planned."""
+    kept = [
+        replace(one, runs=tuple(run for run in one.runs if run.block < block)) for one in trials
+    ]
+    return [one for one in kept if one.runs]
 
 
-def _default(trials: Sequence[TrialRecord]) -> TrialRecord:
-    return next(one for one in trials if one.origin == DEFAULT)
-
-
-def _usual(spec: StudySpec, runs: Iterable[TrialRun]) -> float | None:
-    name = spec.goal.primary.metric
-    values = [run.metrics[name] for run in runs if name in run.metrics]
-    return median(values) if values else None
-
-
-def _score(
-    spec: StudySpec, run: TrialRun, base: TrialRun | None, usual: float | None
-) -> float | None:
-    goal = spec.goal
-    name = goal.primary.metric
-    if run.outcome is TrialOutcome.PRUNED:
+def _left_of(plan: Step, trials: Sequence[TrialRecord], block: int) -> RunBlock | None:
+    """What of a planned block has not been run; None where the records are of another plan, since
+    the budget of time has changed it meanwhile: then the block ends with what it has."""
+    if not isinstance(plan, RunBlock) or plan.block != block:
         return None
-    if (run.outcome is not TrialOutcome.COMPLETED and goal.completed) or name not in run.metrics:
-        return WORST
-    worst = 0.0
-    for each in goal.constraints:
-        if each.metric not in run.metrics:
-            return WORST
-        excess = each.excess(run.metrics[each.metric])
-        if excess > 0:
-            worst = max(worst, 1 + min(excess / max(abs(each.bound), 1e-9), 1))
-    if worst:
-        return worst
-    value = run.metrics[name]
-    other = base.metrics.get(name) if base is not None else None
-    other = usual if other is None else other
-    if other is None or other <= 0 or value <= 0:
-        return 0.0 if other is None else (value - other) / max(abs(other), 1e-9)
-    change = math.log(value / other)
-    return change if goal.primary.sense is Sense.MINIMISE else -change
+    planned = {one.number: one for one in plan.trials}
+    ran = {one.number for one in trials if any(run.block == block for run in one.runs)}
+    known = {one.number: one.settings for one in trials}
+    if not ran <= planned.keys():
+        return None
+    if any(known[number] != planned[number].settings for number in ran):
+        return None
+    return replace(plan, trials=tuple(one for one in plan.trials if one.number not in ran))
 
 
-def _before(trials: Sequence[TrialRecord], block: int) -> tuple[TrialRecord, ...]:
-    """The records as they were before *block* began."""
-    found = []
-    for one in trials:
-        runs = tuple(run for run in one.runs if run.block < block)
-        if runs:
-            found.append(TrialRecord(one.number, one.origin, one.settings, runs))
-    return tuple(found)
+@dataclass(frozen=True, slots=True)
+class _Search:
+    spec: StudySpec
+    trials: Sequence[TrialRecord]
+    used: Used
+    tunables: TunableRegistry
+
+    def step(self) -> Step:
+        block = 1 + max((run.block for one in self.trials for run in one.runs), default=0)
+        if block == 1:
+            return self._block(block, list(self._seeds()), "seeds")
+        found = estimates(self.spec.goal, self.trials)
+        left = self._runs_left()
+        short = self._shortlist(found)
+        missing = sum(max(0, ENOUGH_RUNS - found[one].trusted) for one in short)
+        why = ""
+        if left < 1:
+            return self._end(found, "the budget for the search is used up")
+        if left <= missing + 2:
+            why = "the budget leaves just enough to choose by"
+        elif self._settled(found):
+            why = (
+                f"nothing new was better by more than {self.spec.margin_percent:g} % for "
+                f"{self._patience} trials"
+            )
+        if not why:
+            planned = self._searched(block, found)
+            if planned is not None:
+                return self._block(block, planned[: int(left)], "search")
+            why = "all settings of the space have been tried"
+        wanted = [one for one in short if self._wants(found[one])]
+        if not wanted:
+            return self._end(found, why)
+        again = [self._planned(one) for one in wanted][: int(left)]
+        return self._block(block, again, "more runs of the best")
+
+    def _wants(self, known: Estimate) -> bool:
+        """More runs, of which not too many were for nothing."""
+        return known.trusted < ENOUGH_RUNS and known.runs < ENOUGH_RUNS + _MOST_DISTRUSTED
+
+    def _seeds(self) -> Iterator[PlannedTrial]:
+        known: list[Settings] = []
+        seeds = [(DEFAULT, {}), *((one.name, one.settings) for one in self.spec.seeds)]
+        for name, given in self._kept(seeds):
+            if any(same(given, one, self.spec.base, self.tunables) for one in known):
+                if name != CURRENT:
+                    continue
+            known.append(given)
+            origin = name if name in (DEFAULT, CURRENT) else RIVAL + name
+            yield PlannedTrial(len(known) - 1, origin, given)
+
+    def _kept(self, seeds: Sequence[tuple[str, Settings]]) -> Iterator[tuple[str, Settings]]:
+        """Without those that break a rule beside the scenario's values; within the limits."""
+        for name, given in seeds:
+            settings, broken = settle(given, self.spec.base)
+            if not broken or name in (DEFAULT, CURRENT):
+                yield name, self._limited(settings)
+
+    def _limited(self, settings: Settings) -> Settings:
+        most = self.spec.limits.bandwidth_bytes_per_s
+        return dict(settings) if most is None else self.spec.limits.kept(settings)
+
+    @property
+    def _patience(self) -> int:
+        return max(16, 4 * len(self.spec.space or {}))
+
+    def _runs_left(self) -> float:
+        """Of the budget, for the search: what the confirmation takes is kept for it."""
+        left, budget = math.inf, self.spec.budget
+        kept = self.spec.confirm_runs
+        if budget.runs is not None:
+            left = budget.runs - kept - self._runs
+        if budget.seconds is not None and self.used.runs:
+            each = self.used.seconds / self.used.runs
+            if each > 0:
+                left = min(left, (budget.seconds - self.used.seconds) / each - kept)
+        return left
+
+    @property
+    def _runs(self) -> int:
+        return sum(
+            run.outcome is not TrialOutcome.PRUNED for one in self.trials for run in one.runs
+        )
+
+    def _settled(self, found: Mapping[int, Estimate]) -> bool:
+        """Nothing new was better by more than the margin for long, by what may be hoped."""
+        numbers = [one.number for one in self.trials if one.origin == SAMPLED]
+        newest = set(numbers[-self._patience :])
+        if len(numbers) < self._patience + NEW_OF_A_BLOCK:
+            return False
+        before = [one.score for n, one in found.items() if n not in newest and one.feasible]
+        if not before:
+            return False
+        gain = math.log1p(self.spec.margin_percent / 100)
+        best = min(before)
+        return not any(
+            found[n].feasible and found[n].hoped < best - gain for n in newest if n in found
+        )
+
+    def _ranked(self, found: Mapping[int, Estimate]) -> list[Estimate]:
+        """Feasible trials, the best first, by what is to be feared of few runs."""
+        feasible = [one for one in found.values() if one.feasible]
+        return sorted(feasible, key=lambda one: (one.score, one.number))
+
+    def _shortlist(self, found: Mapping[int, Estimate]) -> list[int]:
+        """Who may become a finalist, and the default and current profile that they have to beat."""
+        ranked = [one for one in self._ranked(found) if not self._baseline(one.number)]
+        best = ranked[: SHORTLIST * self.spec.finalists]
+        if best:
+            # Who is far behind needs no more runs to be told apart.
+            bar = min(one.feared for one in best)
+            best = [one for one in best if one.hoped - one.error <= bar]
+        return [one.number for one in best]
+
+    def _baseline(self, number: int) -> bool:
+        return self._trial(number).origin in (DEFAULT, CURRENT)
+
+    def _trial(self, number: int) -> TrialRecord:
+        return next(one for one in self.trials if one.number == number)
+
+    def _planned(self, number: int) -> PlannedTrial:
+        one = self._trial(number)
+        return PlannedTrial(number, one.origin, one.settings)
+
+    def _searched(self, block: int, found: Mapping[int, Estimate]) -> list[PlannedTrial] | None:
+        """The best so far, some that may be as good, and new settings; None without any new."""
+        ranked = self._ranked(found)
+        again = [ranked[0].number] if ranked else [self.trials[0].number]
+        if ranked:
+            bar = ranked[0].score
+            rivals = [
+                one
+                for one in sorted(ranked[1:], key=lambda one: (one.hoped, one.number))
+                if one.trusted < TRUSTED_AFTER and one.hoped <= bar
+            ]
+            again += [one.number for one in rivals[:REPEATS_OF_A_BLOCK]]
+        again += [n for n in self._untrusted(found) if n not in again][:REPEATS_OF_A_BLOCK]
+        new = list(islice(self._new(block, found), NEW_OF_A_BLOCK))
+        return [*(self._planned(n) for n in again), *new] if new else None
+
+    def _untrusted(self, found: Mapping[int, Estimate]) -> list[int]:
+        """Trials all of whose runs were under an outlying load."""
+        bad = distrusted(self.trials)
+        return [
+            one.number
+            for one in self.trials
+            if found[one.number].trusted == 0
+            and 0 < sum(run.run_id in bad for run in one.runs) < _MOST_DISTRUSTED
+        ]
+
+    def _new(self, block: int, found: Mapping[int, Estimate]) -> Iterator[PlannedTrial]:
+        """Settings that break no rule and were not tried, drawn by what is known."""
+        from vmtune.bench.model.tune.sampler import Sampler  # noqa: PLC0415 - Optuna takes long
+
+        known: list[Settings] = [one.settings for one in self.trials]
+        number = 1 + max(one.number for one in self.trials)
+        sampler = Sampler(self.spec, self.trials, found, self.tunables, block)
+        for drawn in islice(sampler.draws(), _ASKS):
+            settings, broken = settle(drawn, self.spec.base)
+            settings = dict(self._limited(settings))
+            if broken or any(same(settings, one, self.spec.base, self.tunables) for one in known):
+                continue
+            known.append(settings)
+            yield PlannedTrial(number, SAMPLED, settings)
+            number += 1
+
+    def _block(self, block: int, planned: Sequence[PlannedTrial], why: str) -> RunBlock:
+        order = list(planned)
+        random.Random(f"{self.spec.seed} {block}").shuffle(order)  # noqa: S311 - no secret
+        return RunBlock(block, tuple(order), why)
+
+    def _end(self, found: Mapping[int, Estimate], reason: str) -> Step:
+        margin = self.spec.margin_percent
+        if not any(one.feasible for one in found.values()):
+            return Finish(
+                Finding.NOTHING_FEASIBLE,
+                f"none of {len(found)} settings keeps the constraints: {reason}",
+            )
+        finalists = finalists_of(self.spec, self.trials, found)
+        if not finalists:
+            return Finish(
+                Finding.NO_BETTER,
+                f"none of {len(found)} settings seems better than what there is: {reason}",
+                margin,
+            )
+        return Confirm(tuple(self._planned(one) for one in finalists), reason)
 
 
-def _missing(
-    plan: Sequence[PlannedTrial], trials: Sequence[TrialRecord], block: int
-) -> tuple[PlannedTrial, ...]:
-    done = {one.number for one in trials for run in one.runs if run.block == block}
-    return tuple(one for one in plan if one.number not in done)
+def finalists_of(
+    spec: StudySpec, trials: Sequence[TrialRecord], found: Mapping[int, Estimate]
+) -> list[int]:
+    """The best few that seem better than the default and the current profile, the best first.
 
-
-def _plan(spec: StudySpec, trials: Sequence[TrialRecord], block: int) -> tuple[PlannedTrial, ...]:
-    if not trials:
-        planned = [PlannedTrial(0, DEFAULT)]
-        for one in spec.seeds:
-            origin = CURRENT if one.name == CURRENT else RIVAL + one.name
-            planned.append(PlannedTrial(len(planned), origin, one.settings))
-        return _shuffled(spec, planned, block)
-    default = _default(trials)
-    planned = [PlannedTrial(default.number, default.origin, default.settings)]
-    for each in _best(spec, trials)[:REPEATED]:
-        planned.append(PlannedTrial(each.number, each.origin, each.settings))
-    number = max(one.number for one in trials) + 1
-    for settings in _new(spec, trials, block):
-        planned.append(PlannedTrial(number, SAMPLED, settings))
-        number += 1
-    return _shuffled(spec, planned, block)
-
-
-def _shuffled(
-    spec: StudySpec, planned: Sequence[PlannedTrial], block: int
-) -> tuple[PlannedTrial, ...]:
-    import random  # noqa: PLC0415
-
-    order = list(planned)
-    random.Random(f"{spec.seed}/{block}").shuffle(order)  # noqa: S311 - no secret
-    return tuple(order)
-
-
-def _best(spec: StudySpec, trials: Sequence[TrialRecord]) -> list[TrialRecord]:
-    """Those that look better than the default, the best first; few runs count for less."""
-    found = scores(spec, trials)
-    known = {one.number: one for one in trials}
-    shrunk = {
-        number: score * (count := len(known[number].runs)) / (count + 1)
-        for number, score in found.items()
-        if known[number].origin != DEFAULT and score < 0
-    }
-    return [known[number] for number in sorted(shrunk, key=lambda each: (shrunk[each], each))]
-
-
-def _new(spec: StudySpec, trials: Sequence[TrialRecord], block: int) -> list[Settings]:
-    space = ordered(spec.space or {}, BUILT_IN)
-    found: list[Settings] = []
-    tried = [one.settings for one in trials]
-    values = scores(spec, trials)
-    told = [(one.settings, values.get(one.number, WORST)) for one in trials]
-    for settings in sampled(space, told, hash_of(spec, block), _DRAWS):
-        settled, broken = settle(settings, spec.base)
-        if broken or any(same(settled, one, spec.base, BUILT_IN) for one in (*tried, *found)):
-            continue
-        found.append(settled)
-        if len(found) == NEW:
-            break
-    return found
-
-
-def hash_of(spec: StudySpec, block: int) -> int:
-    """A seed for a block, below 2^31."""
-    return ((spec.seed or 0) * 1_000_003 + block) % (1 << 31)
-
-
-def _ends(spec: StudySpec, trials: Sequence[TrialRecord], used: Used, last: int) -> str:
-    """Why the search is over; empty where it is not."""
-    budget = spec.budget
-    size = 1 + REPEATED + NEW
-    if budget.runs is not None and used.runs + size + spec.confirm_runs > budget.runs:
-        return "the budget of runs is used"
-    if budget.seconds is not None and used.runs:
-        each = used.seconds / used.runs
-        if used.seconds + (size + spec.confirm_runs) * each > budget.seconds:
-            return "the budget of time is used"
-    best = _best(spec, trials)
-    since = min((run.block for run in best[0].runs), default=0) if best else 0
-    if last - since >= _STALLED:
-        return f"nothing better was found in {_STALLED} blocks"
-    return "" if _new(spec, trials, last + 1) else "every setting of the space was tried"
-
-
-def _end(spec: StudySpec, trials: Sequence[TrialRecord], reason: str) -> Step:
-    best = [one for one in _best(spec, trials) if len(one.runs) >= _LEAST_RUNS]
-    best = best or _best(spec, trials)
-    finalists = [one for one in best if one.origin != CURRENT][: spec.finalists]
-    if finalists:
-        planned = tuple(PlannedTrial(one.number, one.origin, one.settings) for one in finalists)
-        return Confirm(planned, reason)
-    if all(score >= 1 for score in scores(spec, trials).values()):
-        return Finish(Finding.NOTHING_FEASIBLE, f"{reason}; no settings keep the constraints")
-    return Finish(
-        Finding.NO_BETTER,
-        f"{reason}; none of {len(trials)} settings looked better than the default",
-        spec.margin_percent,
-    )
+    Of several goals: of the Pareto front, that which is best in all together, then in each.
+    """
+    barred = {one.number for one in trials if one.origin in (DEFAULT, CURRENT)}
+    bars = [found[n].score for n in barred if n in found and found[n].feasible]
+    bar = min(bars, default=math.inf)
+    gain = math.log1p(spec.margin_percent / 100) / 2
+    several = len(spec.goal.goals) > 1
+    front = pareto_front(list(found.values()))
+    chosen = [
+        one
+        for one in (front if several else found.values())
+        if one.feasible
+        and one.number not in barred
+        and one.broken_share <= _MOST_BROKEN
+        and (several or one.score < bar - gain)
+    ]
+    chosen.sort(key=lambda one: (one.score + 0.5 * one.error, one.number))
+    if several and chosen:
+        ends = [min(chosen, key=lambda one: one.values[n]) for n in range(len(spec.goal.goals))]
+        chosen = list(dict.fromkeys([chosen[0], *ends, *chosen]))
+    return [one.number for one in chosen[: spec.finalists]]

@@ -202,6 +202,7 @@ def _numbers(
     if log and step != 1:
         reader.refuse(join(where, "step"), "step_with_log", "a range by factors has no steps",
                       "leave one out")  # fmt: skip
+    high = low + (high - low) // step * step
     return Dimension(low=low, high=high, log=log, step=step) if reader.refused == before else None
 
 
