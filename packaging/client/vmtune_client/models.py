@@ -185,7 +185,14 @@ Result = Literal["ok", "warning", "failed", "not seen"]
 Route = Literal["migrate", "monitor", "live", "running", "boot", "host", "control"]
 
 RunState = Literal[
-    "queued", "running", "completed", "not converged", "failed", "cancelled", "interrupted"
+    "queued",
+    "running",
+    "completed",
+    "not converged",
+    "ended as planned",
+    "failed",
+    "cancelled",
+    "interrupted",
 ]
 
 SamplesKept = Literal["whole", "thinned", "dropped"]

@@ -134,6 +134,7 @@ def test_what_is_asked_for_is_ordered(service: StubService, vmtune: Vmtune) -> N
 @pytest.mark.parametrize(
     ("states", "code"),
     [(["completed"] * 2, 0), (["completed", "not converged"], 2), (["completed", "failed"], 1),
+     (["completed", "ended as planned"], 0),
      (["cancelled", "completed"], 1), (["not converged", "interrupted"], 1)],
 )  # fmt: skip
 def test_the_exit_code_tells_the_worst(

@@ -36,6 +36,7 @@ CHANGES: Mapping[str, Any] = {  # any JSON: parts of a scenario
     "cooldown_s": 0,
     "max_seconds": HELD_S,
     "max_iterations": 10_000,
+    "ends_at_limit": True,
 }
 _SHOWN = {
     "guest_silence_ms": "LONGEST SILENCE",

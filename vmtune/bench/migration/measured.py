@@ -155,6 +155,8 @@ class MeasuredMigration:
 
     async def _cancelled(self, limit: str) -> Verdict:
         """By whom."""
+        if limit and self._scenario.ends_at_limit:
+            return Verdict(RunState.PLANNED)
         if limit:
             return Verdict(RunState.NOT_CONVERGED, limit)
         step = (await self._notes.record()).did(StepAction.ABORT)

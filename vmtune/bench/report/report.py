@@ -80,7 +80,7 @@ class ReportRun:
     @property
     def counts(self) -> bool:
         """It ran to its end: its values are part of the comparison, not its failure alone."""
-        return self.state in (RunState.COMPLETED, RunState.NOT_CONVERGED)
+        return self.state.succeeded or self.state is RunState.NOT_CONVERGED
 
 
 @dataclass(frozen=True, slots=True)

@@ -8830,7 +8830,7 @@ export interface components {
          * @description How a run ended, or where it stands. Every ended run is a result and is kept.
          * @enum {string}
          */
-        RunState: "queued" | "running" | "completed" | "not converged" | "failed" | "cancelled" | "interrupted";
+        RunState: "queued" | "running" | "completed" | "not converged" | "ended as planned" | "failed" | "cancelled" | "interrupted";
         /**
          * RunView
          * @description A run, without its recorded data.

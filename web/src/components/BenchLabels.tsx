@@ -8,6 +8,7 @@ export const RUN_STATES: Record<RunState, Look> = {
   queued: undefined,
   running: "info",
   completed: "success",
+  "ended as planned": "success",
   "not converged": "warning",
   failed: "danger",
   cancelled: undefined,

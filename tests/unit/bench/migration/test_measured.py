@@ -218,6 +218,15 @@ async def test_beyond_the_limit_it_is_cancelled_once(listener: GuestListener) ->
     assert source.done == ["abort"]
 
 
+async def test_one_that_is_meant_to_end_at_its_limit_has_ended_as_planned(
+    listener: GuestListener,
+) -> None:
+    source = Host(BEYOND, BEYOND, BEYOND, Snapshot(QemuStatus.CANCELLED), end=CommandRefused("-"))
+    it = made(listener, source, max_iterations=5, ends_at_limit=True)
+    assert await it.verdict() == Verdict(RunState.PLANNED)
+    assert source.done == ["abort"]
+
+
 async def test_one_that_completes_before_it_can_be_cancelled_has_completed(
     listener: GuestListener,
 ) -> None:

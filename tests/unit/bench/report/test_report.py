@@ -142,6 +142,16 @@ def run(state: RunState, **metrics: float) -> Run:
     )
 
 
+def test_a_run_that_ended_as_planned_counts_and_has_no_time_of_a_migration() -> None:
+    made = report_run(
+        run(RunState.PLANNED, elapsed_ms=2_000.0, guest_silence_ms=12), arm="ring", block=1
+    )
+    assert made.counts
+    assert made.values["converged"] == 0
+    assert made.censored == ()
+    assert "total_time_ms" not in made.values
+
+
 def test_a_run_that_did_not_converge_has_its_limit_as_time() -> None:
     made = report_run(
         run(RunState.NOT_CONVERGED, elapsed_ms=30_011.0, iterations=9, guest_silence_ms=12),

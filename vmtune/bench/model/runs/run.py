@@ -36,6 +36,9 @@ class RunState(StrEnum):
     end; the guest booted."""
     NOT_CONVERGED = "not converged"
     """Ended by the benchmark at the scenario's limit of time or iterations."""
+    PLANNED = "ended as planned"
+    """Ended there as well, and meant to: the scenario looks at the guest until then
+    (``ends_at_limit``). It says nothing about convergence."""
     FAILED = "failed"
     """The migration, the load or the boot failed, or what it needs could not be brought up."""
     CANCELLED = "cancelled"
@@ -51,7 +54,12 @@ class RunState(StrEnum):
     @property
     def counts(self) -> bool:
         """It is a result of its arm, good or bad."""
-        return self in (RunState.COMPLETED, RunState.NOT_CONVERGED, RunState.FAILED)
+        return self.succeeded or self in (RunState.NOT_CONVERGED, RunState.FAILED)
+
+    @property
+    def succeeded(self) -> bool:
+        """It came to the end that it was meant to have."""
+        return self in (RunState.COMPLETED, RunState.PLANNED)
 
 
 class Testbed(StrEnum):

@@ -86,6 +86,7 @@ class Scenario(Named):
     :param max_iterations: when QEMU's count exceeds it, the migration is cancelled: it has not
         converged. Not counted in post-copy.
     :param max_seconds: when the migration lasts longer, likewise.
+    :param ends_at_limit: it is meant to end at these limits: the run ended as planned then.
     :param count_ring_full: have QEMU trace each exit for a full dirty ring, and count them.
         Costs time where there are many.
     :raise InvalidInput: with a problem for each field that cannot be accepted.
@@ -104,6 +105,7 @@ class Scenario(Named):
     max_iterations: Annotated[int, Interval(ge=1, le=MAX_ITERATIONS)] = 30
     max_seconds: Annotated[int, Interval(ge=1, le=MAX_SECONDS)] = 300
     count_ring_full: bool = False
+    ends_at_limit: bool = False
 
     def __post_init__(self) -> None:
         problems = [

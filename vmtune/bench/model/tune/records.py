@@ -26,6 +26,7 @@ class TrialOutcome(StrEnum):
 
 OUTCOMES: Mapping[RunState, TrialOutcome] = {
     RunState.COMPLETED: TrialOutcome.COMPLETED,
+    RunState.PLANNED: TrialOutcome.COMPLETED,
     RunState.NOT_CONVERGED: TrialOutcome.NOT_CONVERGED,
     RunState.FAILED: TrialOutcome.FAILED,
 }

@@ -41,7 +41,7 @@ NEAR = 5
 LEAST_POINTS = 20
 """As :data:`vmtune.stats.changes.LEAST_POINTS`, whose import takes a second."""
 _LISTING = "history"
-_ENDED = (RunState.COMPLETED, RunState.NOT_CONVERGED, RunState.FAILED)
+_ENDED = tuple(state for state in RunState if state.counts)
 
 
 class HistoryService:

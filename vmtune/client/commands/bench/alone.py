@@ -35,6 +35,7 @@ _MAX_SEED = (1 << 53) - 1
 _SYSTEM, _VM = "system", "vm"
 
 Json = Any  # any JSON
+_SUCCEEDED = {"completed", "ended as planned"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +249,6 @@ def _show_results(session: Session, asked: Wanted, record: Document) -> int:
 
 
 def _code(states: Sequence[str]) -> int:
-    if set(states) <= {"completed"}:
+    if set(states) <= _SUCCEEDED:
         return CLEAN
-    return DIFFERENCES if set(states) <= {"completed", "not converged"} else ERROR
+    return DIFFERENCES if set(states) <= _SUCCEEDED | {"not converged"} else ERROR

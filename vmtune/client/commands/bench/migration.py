@@ -34,6 +34,7 @@ from vmtune.errors import InvalidInput
 _MAX_REPEATS = 1000
 _SAYS_NO = (409, 422)
 """Statuses of a scenario that cannot run here, or not with the given values."""
+_SUCCEEDED = {"completed", "ended as planned"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,6 @@ def _show(session: Session, records: Sequence[Document], skipped: Sequence[Docum
 
 def _code(records: Sequence[Document]) -> int:
     states = {record["state"] for record in records}
-    if states <= {"completed"}:
+    if states <= _SUCCEEDED:
         return CLEAN
-    return DIFFERENCES if states <= {"completed", "not converged"} else ERROR
+    return DIFFERENCES if states <= _SUCCEEDED | {"not converged"} else ERROR

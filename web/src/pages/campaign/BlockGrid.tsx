@@ -22,6 +22,7 @@ const LOOK: Record<Schemas["RunState"] | "planned", readonly [ReactNode, Status 
   queued: [<PendingIcon key="icon" />, null],
   running: [<InProgressIcon key="icon" />, "info"],
   completed: [<CheckCircleIcon key="icon" />, "success"],
+  "ended as planned": [<CheckCircleIcon key="icon" />, "success"],
   "not converged": [<ExclamationTriangleIcon key="icon" />, "warning"],
   failed: [<TimesCircleIcon key="icon" />, "danger"],
   cancelled: [<BanIcon key="icon" />, null],
