@@ -106,7 +106,7 @@ class _Search:
         elif self._settled(found):
             why = (
                 f"nothing new was better by more than {self.spec.margin_percent:g} % for "
-                f"{self._patience} trials"
+                f"{self._settles_after} trials"
             )
         if not why:
             planned = self._searched(block, found)
@@ -146,7 +146,7 @@ class _Search:
         return dict(settings) if most is None else self.spec.limits.kept(settings)
 
     @property
-    def _patience(self) -> int:
+    def _settles_after(self) -> int:
         return max(16, 4 * len(self.spec.space or {}))
 
     def _runs_left(self) -> float:
@@ -170,8 +170,8 @@ class _Search:
     def _settled(self, found: Mapping[int, Estimate]) -> bool:
         """Nothing new was better by more than the margin for long, by what may be hoped."""
         numbers = [one.number for one in self.trials if one.origin == SAMPLED]
-        newest = set(numbers[-self._patience :])
-        if len(numbers) < self._patience + NEW_OF_A_BLOCK:
+        newest = set(numbers[-self._settles_after :])
+        if len(numbers) < self._settles_after + NEW_OF_A_BLOCK:
             return False
         before = [one.score for n, one in found.items() if n not in newest and one.feasible]
         if not before:

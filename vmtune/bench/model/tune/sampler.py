@@ -61,7 +61,7 @@ class Sampler:
             known = found.get(trial.number)
             params = self._params(trial.settings)
             if known is not None and params:
-                self._study.add_trial(self._told(params, known, worst))
+                self._study.add_trial(self._frozen(params, known, worst))
 
     def _begin(self, seed: int) -> optuna.Study:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -72,7 +72,7 @@ class Sampler:
             )
         return optuna.create_study(sampler=sampler, directions=["minimize"] * self._goals)
 
-    def _told(
+    def _frozen(
         self, params: Mapping[str, Value], known: Estimate, worst: Sequence[float]
     ) -> FrozenTrial:
         kept = known.violation if math.isfinite(known.violation) else 1.0
