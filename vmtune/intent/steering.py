@@ -2,7 +2,7 @@
 
 At each synchronisation of QEMU's bitmap the course is computed for the settings in force, and for
 those that the intent allows (:mod:`vmtune.forecast.course`). Of these the mildest that keep the
-deadline are set: first the downtime limit rises, then the guest is throttled; a throttle that is no
+deadline with some time to spare are set, else the mildest that keep it: first the downtime limit rises, then the guest is throttled; a throttle that is no
 longer needed is taken back. Where no setting would end it, the downtime limit goes to the least
 that remained lately, so that QEMU switches over at the next such minimum, as KubeVirt's VEP 248
 proposes. Post-copy and a pause come at the last moment that keeps the deadline. What cannot be kept
@@ -35,6 +35,9 @@ _WORTH_SHARE = 1.15
 """A higher downtime limit within the silence that is allowed is worth it where the rest takes
 longer by this share and time without."""
 _NEAR = 1.1
+_SPARE_SHARE = 0.2
+"""Of the deadline, what is kept in reserve as long as a setting allows it: what is expected of the
+rest is wrong by this share at times, and a throttle takes effect with the next synchronisation."""
 _MINIMUM_SHARE = 1.05
 """The downtime limit exceeds by this share what suffices for the minimum of what remained."""
 _LOWS = 5
@@ -168,7 +171,11 @@ def _adjust(state: Steering, sample: Sample, now: Conditions) -> tuple[Steering,
     if stands is None:
         return state, []
     left_ms = _left_ms(state, sample)
-    setting = _mildest(state, stands, now, left_ms)
+    deadline_s = state.goals.deadline_s or 0
+    spare_ms = deadline_s * 1000.0 * _SPARE_SHARE
+    setting = _mildest(state, stands, now, left_ms - spare_ms) or _mildest(
+        state, stands, now, left_ms
+    )
     if setting is not None:
         changed, acts = _to(replace(state, endless=0), setting, _reason(state, setting))
         return (changed, acts) if acts else _overdue(changed, sample, now, setting)

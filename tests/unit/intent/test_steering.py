@@ -179,3 +179,19 @@ def test_no_promise_is_broken(
     assert (done.outcome == "postcopy") <= (intent.allows(Means.POSTCOPY) and postcopy)
     assert (done.outcome == "paused") <= intent.allows(Means.PAUSE)
     assert all(act.reason for act in done.acts)
+
+
+@pytest.mark.parametrize("growth_per_s", [0.0, 0.004, 0.008])
+@pytest.mark.parametrize("mib_per_s", [80, 100, 120, 150])
+def test_a_deadline_is_kept_though_the_guest_comes_to_write_more(
+    mib_per_s: int, growth_per_s: float
+) -> None:
+    """What is expected at one synchronisation is too little for the next."""
+
+    def rate(at_s: float) -> float:
+        return mib_per_s * MIB * (1 + growth_per_s * at_s)
+
+    intent = Intent(500, 40, 95, may=(Means.THROTTLE,), otherwise=Otherwise.KEEP_TRYING)
+    done = steered(intent, Guest(1024 * MIB, 400 * MIB, rate))
+    assert done.outcome == "completed"
+    assert done.total_ms <= 40_000
