@@ -91,14 +91,14 @@ def migration(state: str, **parts: Any) -> dict[str, Any]:
 def promised(silence: float, kept: bool) -> Promise:
     goals = [
         {"goal": "max_silence_ms", "bound": 500, "measured": silence, "kept": kept},
-        {"goal": "deadline_s", "bound": 60, "measured": 9.8, "kept": True},
+        {"goal": "deadline_s", "bound": 30, "measured": 9.8, "kept": True},
     ]
     return Promise(migration("cancelled"), migration("completed", intent={"goals": goals}))
 
 
 def test_the_promise_is_a_line() -> None:
     assert sentence(promised(212, True)) == (
-        "Promised: silence of at most 500 ms, within 60 s; kept: 212 ms, 9.8 s."
+        "Promised: silence of at most 500 ms, within 30 s; kept: 212 ms, 9.8 s."
     )
     assert "not kept: 700 ms" in sentence(promised(700, False))
     shown = list(lines(promised(212, True)))

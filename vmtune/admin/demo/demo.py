@@ -228,7 +228,7 @@ def _keep(stage: Stage, shown: Sequence[str]) -> None:
     click.echo("Three things to try:")
     click.echo(f"- {stage.service.url}   sign in with the token {token}")
     click.echo(f"- {command} vm list --tuning drifted")
-    click.echo(f"- {command} migrate {VM.name} {stage.hosts[0]} --silence 500ms --within 60s")
+    click.echo(f"- {command} migrate {VM.name} {stage.hosts[0]} --silence 500ms --within 30s")
     click.echo("The lab and the service run until you press Ctrl-C.")
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()
