@@ -2,11 +2,12 @@
 
 At each synchronisation of QEMU's bitmap the course is computed for the settings in force, and for
 those that the intent allows (:mod:`vmtune.forecast.course`). Of these the mildest that keep the
-deadline with some time to spare are set, else the mildest that keep it: first the downtime limit rises, then the guest is throttled; a throttle that is no
-longer needed is taken back. Where no setting would end it, the downtime limit goes to the least
-that remained lately, so that QEMU switches over at the next such minimum, as KubeVirt's VEP 248
-proposes. Post-copy and a pause come at the last moment that keeps the deadline. What cannot be kept
-any more is given up: a goal that may be relaxed, or the migration.
+deadline with some time to spare are set, else the mildest that keep it: first the downtime limit
+rises, then the guest is throttled; a throttle that is no longer needed is taken back. Where no
+setting would end it, the downtime limit goes to the least that remained lately, so that QEMU
+switches over at the next such minimum, as KubeVirt's VEP 248 proposes. Post-copy and a pause come
+at the last moment that keeps the deadline. What cannot be kept any more is given up: a goal that
+may be relaxed, or the migration.
 
 A new process continues from what QEMU says is set and from the goals that were relaxed; what it has
 not seen it learns at the next synchronisations.
