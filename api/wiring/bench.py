@@ -133,5 +133,5 @@ def make_bench(
     schedules = ScheduleService(store, campaigns)
     tuning = StudyJob(store, bus, profiles, runs, campaigns, jobs, work)
     tuning.register()
-    studies = StudyService(store, bus, profiles, runs, testbeds, campaigns, jobs, tuning)
+    studies = StudyService(store, bus, profiles, runs, testbeds, campaigns, jobs, tuning, work)
     return Bench(ScenarioService(testbeds), runs, campaigns, schedules, studies)

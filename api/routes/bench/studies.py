@@ -14,6 +14,7 @@ from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, wit
 from vmtune.api.routes.common import PREFIX, After, Limit, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.bench.studies import (
+    StudyAnalysisView,
     StudyDetail,
     StudyPage,
     StudyPlan,
@@ -109,6 +110,13 @@ async def list_trials(
     found = await on.studies.get(study)
     page = part_in_order(found.trials, "trials", lambda each: str(each.number), after, limit)
     return TrialPage(items=[TrialView.of(each, found) for each in page.items], next=page.next)
+
+
+@router.get("/{study}/analysis", responses=problems(404), dependencies=[READ])
+async def get_study_analysis(on: Services, study: Which) -> StudyAnalysisView:
+    """What a study's trials say so far: the importance of each tunable, and the trials that trade
+    its goals against each other best. These are the search's own figures, and no verdict."""
+    return StudyAnalysisView.of(*await on.studies.analysis(study))
 
 
 @router.delete("/{study}", status_code=202, responses=problems(404, 409), dependencies=[BENCH])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from statistics import median
 from typing import Any
@@ -13,6 +13,7 @@ from pydantic import Field
 from vmtune.api.schemas.common import Model, Page, Texts, Values, texts_of
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.tune import file as study_file
+from vmtune.bench.model.tune.analysis import Analysis
 from vmtune.bench.model.tune.kept import StudyState
 from vmtune.bench.model.tune.records import TrialOutcome, TrialRecord, TrialRun
 from vmtune.bench.model.tune.result import Finding
@@ -225,20 +226,68 @@ class TrialView(Model):
     @classmethod
     def of(cls, trial: TrialRecord, study: Study) -> TrialView:
         metrics = study.spec.goal.metrics
-        values = {
-            name: [run.metrics[name] for run in trial.runs if name in run.metrics]
-            for name in metrics
-        }
         return cls(
             number=trial.number,
             origin=trial.origin,
             settings=dict(trial.settings),
             texts=texts_of(trial.settings, BUILT_IN),
-            medians={name: median(found) for name, found in values.items() if found},
+            medians=_medians(trial, metrics),
             completed=sum(run.outcome is TrialOutcome.COMPLETED for run in trial.runs),
             finalist=trial.number in (study.kept.finalists or ()),
             runs=[TrialRunView.of(run, metrics) for run in trial.runs],
         )
+
+
+class ImportanceView(Model):
+    """How much of what makes trials good or bad a tunable explains."""
+
+    tunable: str
+    share: float = Field(
+        ge=0, le=1, description="Of all tunables together. By PED-ANOVA, for the first goal."
+    )
+
+
+class TrialPointView(Model):
+    """Where a trial is in the plane of the goals."""
+
+    trial: int = Field(description="Its number.")
+    values: dict[str, float] = Field(description="Medians of the goals' metrics over its runs.")
+    front: bool = Field(
+        description="It keeps the constraints, and no other such trial is better in every goal."
+    )
+
+
+class StudyAnalysisView(Model):
+    """What the trials of a study say so far: the search's own figures, and no verdict."""
+
+    goals: list[str] = Field(description="The metrics that the objective minimises or maximises.")
+    importance: list[ImportanceView] = Field(
+        description="The most important first; empty until enough trials have run."
+    )
+    points: list[TrialPointView] = Field(description="Trials with a value of each goal.")
+
+    @classmethod
+    def of(cls, study: Study, found: Analysis) -> StudyAnalysisView:
+        goals = [goal.metric for goal in study.spec.goal.goals]
+        return cls(
+            goals=goals,
+            importance=[
+                ImportanceView(tunable=name, share=round(share, 4))
+                for name, share in found.importance.items()
+            ],
+            points=[
+                TrialPointView(trial=trial.number, values=values, front=trial.number in found.front)
+                for trial in study.trials
+                if len(values := _medians(trial, goals)) == len(goals)
+            ],
+        )
+
+
+def _medians(trial: TrialRecord, metrics: Iterable[str]) -> dict[str, float]:
+    values = {
+        name: [run.metrics[name] for run in trial.runs if name in run.metrics] for name in metrics
+    }
+    return {name: median(found) for name, found in values.items() if found}
 
 
 class TrialPage(Page[TrialView]):

@@ -462,6 +462,13 @@ class Operations:
         found: m.StudyDetail = await self._ask(Request("GET", f"/studies/{segment(study)}"))
         return found
 
+    async def get_study_analysis(self, study: str) -> m.StudyAnalysisView:
+        """What a study's trials say so far: the importance of each tunable, and the trials that trade its goals against each other best."""
+        found: m.StudyAnalysisView = await self._ask(
+            Request("GET", f"/studies/{segment(study)}/analysis")
+        )
+        return found
+
     async def get_token(self, token: str) -> m.TokenView:
         """One token."""
         found: m.TokenView = await self._ask(Request("GET", f"/tokens/{segment(token)}"))

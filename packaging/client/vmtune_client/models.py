@@ -1246,6 +1246,13 @@ class HostView(TypedDict):
     finding_count: int | None
 
 
+class ImportanceView(TypedDict):
+    """How much of what makes trials good or bad a tunable explains."""
+
+    tunable: str
+    share: float
+
+
 class IntegrityView(TypedDict):
     """Integrity of the audit log."""
 
@@ -2450,6 +2457,14 @@ class StepView(TypedDict):
     then: dict[str, Any]
 
 
+class StudyAnalysisView(TypedDict):
+    """What the trials of a study say so far: the search's own figures, and no verdict."""
+
+    goals: list[str]
+    importance: list[ImportanceView]
+    points: list[TrialPointView]
+
+
 class StudyDetail(TypedDict):
     """A study with its full definition."""
 
@@ -2647,6 +2662,14 @@ class TrialPage(TypedDict):
 
     items: list[TrialView]
     next: str | None
+
+
+class TrialPointView(TypedDict):
+    """Where a trial is in the plane of the goals."""
+
+    trial: int
+    values: dict[str, float]
+    front: bool
 
 
 class TrialRunView(TypedDict):

@@ -452,6 +452,13 @@ class Operations:
         found: m.StudyDetail = self._ask(Request("GET", f"/studies/{segment(study)}"))
         return found
 
+    def get_study_analysis(self, study: str) -> m.StudyAnalysisView:
+        """What a study's trials say so far: the importance of each tunable, and the trials that trade its goals against each other best."""
+        found: m.StudyAnalysisView = self._ask(
+            Request("GET", f"/studies/{segment(study)}/analysis")
+        )
+        return found
+
     def get_token(self, token: str) -> m.TokenView:
         """One token."""
         found: m.TokenView = self._ask(Request("GET", f"/tokens/{segment(token)}"))

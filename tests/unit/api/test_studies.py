@@ -56,6 +56,12 @@ async def test_a_study_from_order_to_draft(bench: Api) -> None:
     told = {run["run"] for one in trials for run in one["runs"]}
     assert {run["id"] for run in runs["items"]} == told
     assert (await bench.get(f"/campaigns/{done['campaign']}"))["name"] == "mine-confirmed"
+    analysis = await bench.get("/studies/mine/analysis")
+    shares = {one["tunable"]: one["share"] for one in analysis["importance"]}
+    assert shares.keys() == ({"multifd", "multifd_channels"} if done["trials"] >= 12 else set())
+    assert [point["trial"] for point in analysis["points"]] == list(range(done["trials"]))
+    (best,) = [point["trial"] for point in analysis["points"] if point["front"]]
+    assert best != 0
     listed = await bench.get("/studies?name=mine&state=completed")
     assert [each["id"] for each in listed["items"]] == [ordered["id"]]
     assert (await bench.get("/studies?state=searching"))["items"] == []
@@ -74,6 +80,7 @@ async def test_a_study_is_paused_resumed_and_cancelled(bench: Api, runner: Tuned
     for method, path in (
         ("GET", ""),
         ("GET", "/trials"),
+        ("GET", "/analysis"),
         ("DELETE", ""),
         ("POST", "/pause"),
         ("POST", "/resume"),

@@ -52,10 +52,12 @@ def test_a_file_is_run_to_its_end_and_told(real: Api, vmtune: Vmtune, study: str
     shown = vmtune("tune", "show", "mine").out
     assert "default" in shown
     assert "TOTAL_TIME_MS" in shown
+    assert "importance:" in shown
     assert "mine" in vmtune("tune", "list").out
     document = vmtune("tune", "show", "mine", "--json").document
     assert document["items"][0]["origin"] == "default"
     assert document["result"]["finding"]
+    assert document["analysis"]["goals"] == ["total_time_ms"]
     id = document["id"]
     assert vmtune("tune", "show", id[:6], "--json").document["id"] == id
     assert vmtune("tune", "watch", id[:6]).code == 0

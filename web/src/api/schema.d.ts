@@ -2168,6 +2168,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/studies/{study}/analysis": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Study Analysis
+         * @description What a study's trials say so far: the importance of each tunable, and the trials that trade
+         *     its goals against each other best. These are the search's own figures, and no verdict.
+         */
+        get: operations["get_study_analysis"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/studies/{study}/pause": {
         parameters: {
             query?: never;
@@ -5722,6 +5743,22 @@ export interface components {
          * @enum {string}
          */
         IdentityKind: "user" | "token" | "oidc" | "service" | "nobody";
+        /**
+         * ImportanceView
+         * @description How much of what makes trials good or bad a tunable explains.
+         */
+        ImportanceView: {
+            /**
+             * Tunable
+             * @description Name of the tunable.
+             */
+            tunable: string;
+            /**
+             * Share
+             * @description Of all tunables together. By PED-ANOVA, for the first goal.
+             */
+            share: number;
+        };
         /**
          * IntegrityView
          * @description Integrity of the audit log.
@@ -9821,6 +9858,27 @@ export interface components {
             };
         };
         /**
+         * StudyAnalysisView
+         * @description What the trials of a study say so far: the search's own figures, and no verdict.
+         */
+        StudyAnalysisView: {
+            /**
+             * Goals
+             * @description The metrics that the objective minimises or maximises.
+             */
+            goals: string[];
+            /**
+             * Importance
+             * @description The most important first; empty until enough trials have run.
+             */
+            importance: components["schemas"]["ImportanceView"][];
+            /**
+             * Points
+             * @description Trials with a value of each goal.
+             */
+            points: components["schemas"]["TrialPointView"][];
+        };
+        /**
          * StudyDetail
          * @description A study with its full definition.
          */
@@ -10502,6 +10560,29 @@ export interface components {
              * @description Pass it as `after` for the next page; null on the last page.
              */
             next: string | null;
+        };
+        /**
+         * TrialPointView
+         * @description Where a trial is in the plane of the goals.
+         */
+        TrialPointView: {
+            /**
+             * Trial
+             * @description Its number.
+             */
+            trial: number;
+            /**
+             * Values
+             * @description Medians of the goals' metrics over its runs.
+             */
+            values: {
+                [key: string]: number;
+            };
+            /**
+             * Front
+             * @description It keeps the constraints, and no other such trial is better in every goal.
+             */
+            front: boolean;
         };
         /**
          * TrialRunView
@@ -27296,6 +27377,119 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrialPage"];
+                };
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_study_analysis: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id, or name (the newest study of that name). */
+                study: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyAnalysisView"];
                 };
             };
             /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */

@@ -20,6 +20,13 @@ export const trials = (id: string) =>
     body(client.GET("/api/v1/studies/{study}/trials", { params: { path: { study: id }, query } })),
   );
 
+/** What its trials say so far: outdated likewise. */
+export const analysis = (id: string) =>
+  queryOptions({
+    queryKey: ["study", "analysis", id],
+    queryFn: () => body(client.GET("/api/v1/studies/{study}/analysis", which(id))),
+  });
+
 const which = (study: string) => ({ params: { path: { study } } });
 
 export const pauseStudy = (id: string) =>

@@ -13,6 +13,9 @@ vi.mock("../api/client", async (original) => ({
   ...(await original<typeof import("../api/client")>()),
   client: asked,
 }));
+vi.mock("../components/Chart", () => ({
+  Chart: ({ label }: { label: string }) => <div role="img" aria-label={label} />,
+}));
 vi.mock("../components/live", () => ({
   useLiveEvents: (take: (event: LiveEvent) => void) => {
     live.take = take;
@@ -96,14 +99,28 @@ const RESULT = {
   draft: { profile: "capped-link-1", revision: 1 },
   environments: ["f"],
 };
+const ANALYSIS = {
+  goals: ["total_time_ms", "downtime_ms"],
+  importance: [
+    { tunable: "multifd_channels", share: 0.75 },
+    { tunable: "multifd", share: 0.25 },
+  ],
+  points: [
+    { trial: 0, values: { total_time_ms: 8000, downtime_ms: 90 }, front: false },
+    { trial: 1, values: { total_time_ms: 5000, downtime_ms: 40 }, front: true },
+  ],
+};
 let record: object;
+let analysis: object;
 
 beforeEach(() => {
   vi.resetAllMocks();
   record = RECORD;
-  asked.GET.mockImplementation(async (path: string) => ({
-    data: path.endsWith("/trials") ? { items: TRIALS, next: null } : record,
-  }));
+  analysis = ANALYSIS;
+  asked.GET.mockImplementation(async (path: string) => {
+    if (path.endsWith("/analysis")) return { data: analysis };
+    return { data: path.endsWith("/trials") ? { items: TRIALS, next: null } : record };
+  });
   asked.POST.mockResolvedValue({ data: { ...RECORD, state: "paused" } });
 });
 
@@ -125,6 +142,23 @@ test("a study shows its trials with links to their runs, and where it is", async
   const data = { share: 0.4, phase: "searching", block: 2, trial: 1, origin: "sampled" };
   act(() => live.take({ topic: "study", subject: "one", id: null, at: null, data }));
   expect(screen.getByText("searching, block 2, trial 1 (sampled)")).toBeInTheDocument();
+});
+
+test("the importance of tunables is shown, and the front of several goals", async () => {
+  show();
+  const bar = await screen.findByRole("progressbar", { name: "Importance of multifd_channels" });
+  expect(bar).toHaveAttribute("aria-valuenow", "75");
+  expect(screen.getByText("No other trial is better in every goal than: 1.")).toBeInTheDocument();
+  expect(
+    screen.getByRole("img", { name: /^Trials by total_time_ms and downtime_ms/ }),
+  ).toBeInTheDocument();
+});
+
+test("one goal has no front, and few trials no importance", async () => {
+  analysis = { ...ANALYSIS, goals: ["total_time_ms"], importance: [] };
+  show();
+  expect(await screen.findByText("Not known before more trials have run.")).toBeInTheDocument();
+  expect(screen.queryByRole("img", { name: /^Trials by/ })).not.toBeInTheDocument();
 });
 
 test("a study is paused", async () => {

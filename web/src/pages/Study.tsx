@@ -9,7 +9,7 @@ import {
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useParams } from "react-router";
 import type { Schemas } from "../api/client";
-import { type StudyProgress, study, trials } from "../api/studies";
+import { analysis, type StudyProgress, study, trials } from "../api/studies";
 import { Async, Empty } from "../components/Async";
 import { StudyLabel } from "../components/BenchLabels";
 import { type Fact, FactList } from "../components/Facts";
@@ -20,6 +20,7 @@ import { about, number } from "../components/measure";
 import { useBenchProgress } from "../components/useBenchProgress";
 import { BenchHead } from "./bench/BenchHead";
 import { Section } from "./bench/Section";
+import { Analysis } from "./study/Analysis";
 import { Result } from "./study/Result";
 import { StudyActions } from "./study/StudyActions";
 import { Trials } from "./study/Trials";
@@ -60,6 +61,11 @@ export default function StudyPage() {
                   <Result result={data.result} campaign={data.campaign} />
                 </StackItem>
               )}
+              {data.trials > 0 && (
+                <StackItem>
+                  <Analysed id={data.id} />
+                </StackItem>
+              )}
               <StackItem>
                 <Tried study={data} />
               </StackItem>
@@ -93,6 +99,15 @@ function whereIs(live: StudyProgress): string {
   if (live.waits !== undefined) return live.waits;
   if (live.phase === "confirming") return `confirming, ${live.done} of ${live.total} runs`;
   return `searching, block ${live.block}, trial ${live.trial} (${live.origin})`;
+}
+
+function Analysed({ id }: { id: string }) {
+  const found = useQuery(analysis(id));
+  return (
+    <Async query={found} lines={4}>
+      {(data) => <Analysis found={data} />}
+    </Async>
+  );
 }
 
 function Tried({ study: data }: { study: Schemas["StudyView"] }) {

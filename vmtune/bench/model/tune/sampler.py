@@ -20,6 +20,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.exceptions import ExperimentalWarning
+from optuna.importance import PedAnovaImportanceEvaluator
 from optuna.trial import FrozenTrial, create_trial
 
 from vmtune.bench.model.tune.estimates import Estimate
@@ -32,6 +33,8 @@ from vmtune.model.tunables.tunable import Value
 STARTUP = 10
 """Trials that are drawn at random before there is anything to learn from."""
 _PROBES = 3
+_BEST_SHARE = 0.25
+"""Of the trials, those that importance compares with all."""
 _WORSE = 1.0
 """What a trial without a value is worse than all others by."""
 
@@ -114,6 +117,34 @@ class Sampler:
                 if self._active(name, dimension, chosen):
                     chosen[name] = _drawn(trial, name, dimension)
             yield chosen
+
+    def importance(self) -> dict[str, float]:
+        """How much each tunable's values differ between the best quarter of the trials and all of
+        them, for the first goal, as a share of all tunables together; the largest first. By
+        PED-ANOVA (Watanabe et al., IJCAI 2023), each tunable among the trials that have it; 0 where
+        these are too few.
+        """
+        trials = self._study.trials
+        found: dict[str, float] = {}
+        for name in self._space:
+            having = [one for one in trials if name in one.params]
+            found[name] = self._importance_of(name, having) if len(having) > STARTUP else 0.0
+        total = sum(found.values())
+        shares = {name: value / total if total else 0.0 for name, value in found.items()}
+        return dict(sorted(shares.items(), key=lambda each: -each[1]))
+
+    def _importance_of(self, name: str, having: Sequence[FrozenTrial]) -> float:
+        if len({one.params[name] for one in having}) < 2:
+            return 0.0
+        of_it = optuna.create_study(directions=["minimize"] * self._goals)
+        for one in having:
+            of_it.add_trial(one)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            warnings.simplefilter("ignore", UserWarning)  # that less is better, which it is
+            evaluator = PedAnovaImportanceEvaluator(target_quantile=_BEST_SHARE)
+            found = evaluator.evaluate(of_it, [name], target=lambda one: one.values[0])
+        return found[name]
 
 
 def distribution(dimension: Dimension) -> BaseDistribution:

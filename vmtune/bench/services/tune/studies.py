@@ -14,6 +14,7 @@ from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.tune import file as study_file
+from vmtune.bench.model.tune.analysis import Analysis
 from vmtune.bench.model.tune.auto import WIDE, auto_space, usual_dimension
 from vmtune.bench.model.tune.kept import KeptStudy, StudyState
 from vmtune.bench.model.tune.seeds import seeds_of
@@ -22,6 +23,7 @@ from vmtune.bench.model.tune.spec import CURRENT, StudySpec
 from vmtune.bench.services.campaigns.campaigns import CampaignService, known_scenarios
 from vmtune.bench.services.runs.runs import RunService
 from vmtune.bench.services.runs.sites import Testbeds
+from vmtune.bench.services.tune.deciding import analysis
 from vmtune.bench.services.tune.job import StudyJob, event_data
 from vmtune.bench.services.tune.reading import Study, read_study, request_of
 from vmtune.documents.dataclass_json import check_storable
@@ -32,6 +34,7 @@ from vmtune.model.host.inventory import EventTopic
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.events import EventBus
+from vmtune.services.heavy.work import Work
 from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Page, Store
 
@@ -55,7 +58,12 @@ class StudyService:
         campaigns: CampaignService,
         jobs: JobEngine,
         job: StudyJob,
+        work: Work,
     ) -> None:
+        """
+        :param work: where the trials are analysed.
+        """
+        self._work = work
         self._store = store
         self._bus = bus
         self._profiles = profiles
@@ -202,6 +210,14 @@ class StudyService:
         if kept.state.ended or not await self._jobs.cancel(str(kept.id)):
             raise _ended(kept)
         return await self.get(str(kept.id))
+
+    async def analysis(self, name: str) -> tuple[Study, Analysis]:
+        """A study, and what its trials say so far.
+
+        :raise NotFound: no such study.
+        """
+        kept = await asyncio.to_thread(self._store.studies.named, name)
+        return await self._read(kept), await self._work.run(analysis, kept.id)
 
     async def _read(self, kept: KeptStudy) -> Study:
         return await asyncio.to_thread(read_study, self._store, kept)

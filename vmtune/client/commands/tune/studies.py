@@ -7,7 +7,7 @@ from itertools import islice
 
 import click
 
-from vmtune.client.commands.tune.views import lines
+from vmtune.client.commands.tune.views import analysed, lines
 from vmtune.client.complete import studies
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.resolve import STUDY, named
@@ -66,14 +66,19 @@ def show(session: Session, study: str) -> None:
     What trials show is the search's own figures; only the confirmation gives a verdict.
     """
     record = named(session.client, study, STUDY)
-    trials = list(session.client.items(f"/studies/{segment(record['id'])}/trials"))
-    session.show({**record, "items": trials}, lambda: _whole(record, trials))
+    path = f"/studies/{segment(record['id'])}"
+    trials = list(session.client.items(f"{path}/trials"))
+    analysis = session.client.get(f"{path}/analysis")
+    document = {**record, "items": trials, "analysis": analysis}
+    session.show(document, lambda: _whole(record, trials, analysis))
 
 
-def _whole(record: Document, trials: list[Document]) -> Iterator[str]:
+def _whole(record: Document, trials: list[Document], analysis: Document) -> Iterator[str]:
     yield from lines(record)
     if not trials:
         return
+    yield ""
+    yield from analysed(analysis)
     metrics = list(dict.fromkeys(name for one in trials for name in one["medians"]))
     most = max(len(one["runs"]) for one in trials)
     newest = sorted(trials, key=lambda one: (-len(one["runs"]), one["number"]))[:_SHOWN]

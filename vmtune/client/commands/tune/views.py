@@ -88,6 +88,19 @@ def lines(record: Document) -> Iterator[str]:
         yield from _result(record["result"])
 
 
+def analysed(found: Document) -> Iterator[str]:
+    """What the trials say so far."""
+    importance = [f"{one['tunable']} {one['share']:.0%}" for one in found["importance"]]
+    front = [str(one["trial"]) for one in found["points"] if one["front"]]
+    several = len(found["goals"]) > 1
+    yield from fields(
+        [
+            ("importance", ", ".join(importance) or "not known before more trials have run"),
+            ("front", f"trials {', '.join(front)}" if several and front else ""),
+        ]
+    )
+
+
 def _result(result: Document) -> Iterator[str]:
     yield from fields(
         [

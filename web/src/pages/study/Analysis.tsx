@@ -1,0 +1,94 @@
+import {
+  DescriptionList,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+  Progress,
+  ProgressMeasureLocation,
+} from "@patternfly/react-core";
+import { useMemo } from "react";
+import type { Schemas } from "../../api/client";
+import { Chart, type ChartOption } from "../../components/Chart";
+import { number } from "../../components/measure";
+import { Section } from "../bench/Section";
+
+type Found = Schemas["StudyAnalysisView"];
+
+const TRIAL = "#8a8d90";
+const FRONT = "#4394e5";
+
+/** What the trials say so far: the importance of the tunables, and how the goals conflict. */
+export function Analysis({ found }: { found: Found }) {
+  return (
+    <Section title="Importance of tunables">
+      {found.importance.length === 0 ? (
+        "Not known before more trials have run."
+      ) : (
+        <DescriptionList isCompact isHorizontal>
+          {found.importance.map(({ tunable, share }) => (
+            <DescriptionListGroup key={tunable}>
+              <DescriptionListTerm>{tunable}</DescriptionListTerm>
+              <DescriptionListDescription>
+                <Progress
+                  aria-label={`Importance of ${tunable}`}
+                  value={Math.round(share * 100)}
+                  measureLocation={ProgressMeasureLocation.outside}
+                />
+              </DescriptionListDescription>
+            </DescriptionListGroup>
+          ))}
+        </DescriptionList>
+      )}
+      {found.goals.length > 1 && <Front found={found} />}
+    </Section>
+  );
+}
+
+function Front({ found }: { found: Found }) {
+  const option = useMemo(() => plot(found), [found]);
+  const best = found.points.filter((point) => point.front).map((point) => point.trial);
+  const text = best.length
+    ? `No other trial is better in every goal than: ${best.join(", ")}`
+    : "No trial keeps the constraints";
+  return (
+    <>
+      <p>{text}.</p>
+      <Chart option={option} label={`Trials by ${found.goals.join(" and ")}. ${text}.`} />
+    </>
+  );
+}
+
+/** The first two goals; the front's trials are drawn in colour, and connected. */
+export function plot({ goals, points }: Found): ChartOption {
+  const [across = "", up = ""] = goals;
+  const at = (point: Found["points"][number]) => ({
+    name: `${point.trial}`,
+    value: [point.values[across], point.values[up]],
+  });
+  const front = points.filter((point) => point.front).map(at);
+  return {
+    grid: { left: 80, right: 24, top: 32, bottom: 44 },
+    tooltip: {
+      trigger: "item",
+      formatter: ({ name, value }: { name: string; value: [number, number] }) =>
+        `trial ${name}: ${across} ${number(value[0])}, ${up} ${number(value[1])}`,
+    },
+    xAxis: { type: "value", scale: true, name: across, nameLocation: "middle", nameGap: 28 },
+    yAxis: { type: "value", scale: true, name: up },
+    series: [
+      {
+        type: "scatter",
+        symbolSize: 8,
+        itemStyle: { color: TRIAL },
+        data: points.filter((point) => !point.front).map(at),
+      },
+      {
+        type: "line",
+        symbolSize: 9,
+        step: "end",
+        itemStyle: { color: FRONT },
+        data: front.sort((a, b) => Number(a.value[0]) - Number(b.value[0])),
+      },
+    ],
+  };
+}
