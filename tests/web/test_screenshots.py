@@ -123,6 +123,7 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
 
 
 def test_picture_of_a_comparison(it: Live, fast: str, page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 1040})  # down to the last verdict
     page.goto(f"/bench/compare?campaign={compared(it, fast)}")
     settled(page)
     page.get_by_role("heading", name=re.compile("^tuned compared to stock")).evaluate(_TO_TOP)

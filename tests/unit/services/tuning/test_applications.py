@@ -152,9 +152,11 @@ async def test_only_what_ends_with_this_machine_does_not_wait_for_the_disk(
     waits: list[bool] = []
     write = Database.write
 
-    def noted(it: Database, *, durable: bool = True) -> AbstractContextManager[Session]:
+    def noted(
+        it: Database, *, durable: bool = True, progress: bool = False
+    ) -> AbstractContextManager[Session]:
         waits.append(durable)
-        return write(it, durable=durable)
+        return write(it, durable=durable, progress=progress)
 
     await it.profile(**values)
     host, driver = it.hosts._drivers["a"]
