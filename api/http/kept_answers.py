@@ -119,7 +119,7 @@ class KeptAnswers:
             scope["route"] = kept.route
             await _give(kept, scope, send)
             return
-        if kept is None or key in self._renewals:
+        if kept is None:
             await self._app(scope, receive, _Capture(self, key, now, mark, scope, send).send)
             return
         begun_at = loop.time()

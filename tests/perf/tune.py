@@ -19,7 +19,7 @@ from tests.support.tune_simulation import Landscape, confirmed, spec_of, steps_o
 from vmtune.bench.model.tune import sampler
 from vmtune.bench.model.tune.estimates import estimates
 from vmtune.bench.model.tune.records import TrialRecord
-from vmtune.bench.model.tune.spec import StudySpec
+from vmtune.bench.model.tune.spec import Settings, StudySpec
 from vmtune.bench.model.tune.steps import Confirm
 
 SEED = int(os.environ.get("SEED", "1"))
@@ -91,12 +91,12 @@ def study(seed: int) -> Ended:
     )
 
 
-def gain_of(scene: Landscape, settings: object) -> float:
+def gain_of(scene: Landscape, settings: Settings) -> float:
     """Of fresh runs of both in turn, by the ratio of the medians."""
     times: dict[bool, list[float]] = {False: [], True: []}
     for block in range(FRESH):
         for won in (False, True):
-            run = scene.run(0, block, settings if won else {})  # type: ignore[arg-type]
+            run = scene.run(0, block, settings if won else {})
             times[won].append(run.metrics.get("total_time_ms", math.inf))
     return 100 * (1 - statistics.median(times[True]) / statistics.median(times[False]))
 

@@ -31,7 +31,7 @@ from vmtune.bench.services.tune.deciding import decide
 from vmtune.bench.services.tune.job import MAX_ATTEMPTS, StudyJob
 from vmtune.bench.services.tune.reading import Study
 from vmtune.bench.services.tune.studies import StudyService
-from vmtune.errors import Blocked, InvalidInput, LabError, NotFound, TooLate
+from vmtune.errors import Blocked, InvalidInput, LabError, NotFound, TooLate, VmtuneError
 from vmtune.services.heavy.work import InThreads
 from vmtune.storage import Store, upgrade
 from vmtune.testing.inline_jobs import InlineEngine
@@ -72,12 +72,13 @@ def make(
     job = CampaignJob(store, it.bus, it.profiles, it.runs, jobs)
     job.register()
     campaigns = CampaignService(store, it.bus, it.profiles, it.runs, jobs, job)
-    tuning = StudyJob(
-        store, it.bus, it.profiles, it.runs, campaigns, jobs, InThreads(store), deciding, **more
-    )
+    work = InThreads(store)
+    tuning = StudyJob(store, it.bus, it.profiles, it.runs, campaigns, jobs, work, deciding, **more)
     tuning.register()
     testbeds = it.runs._testbeds
-    studies = StudyService(store, it.bus, it.profiles, it.runs, testbeds, campaigns, jobs, tuning)
+    studies = StudyService(
+        store, it.bus, it.profiles, it.runs, testbeds, campaigns, jobs, tuning, work
+    )
     return Bench(it, campaigns, studies)
 
 
@@ -351,7 +352,9 @@ async def test_a_death_in_the_confirmation_confirms_once(store: Store, tmp_path:
     assert kept.state is S.COMPLETED
     (campaign,) = store.campaigns.list().items
     assert campaign.id == kept.campaign
-    assert [each.name for each in store.profiles.list().items] == [kept.result["draft"]["profile"]]  # type: ignore[index]
+    assert kept.result is not None
+    draft = kept.result["draft"]["profile"]
+    assert [each.name for each in store.profiles.list().items] == [draft]
 
 
 async def test_the_same_order_searches_the_same(bench: Bench) -> None:
@@ -410,11 +413,11 @@ async def test_a_running_vm_is_left_alone(
     ],
 )
 async def test_what_is_wrong_is_named_and_changes_nothing(
-    bench: Bench, changes: dict[str, Any], error: type[Exception], field: str
+    bench: Bench, changes: dict[str, Any], error: type[VmtuneError], field: str
 ) -> None:
     with pytest.raises(error) as refused:
         await bench.studies.start(study_json(**changes))
-    assert field in {each.field for each in refused.value.problems}  # type: ignore[attr-defined]
+    assert field in {each.field for each in refused.value.problems}
     assert bench.store.studies.list().items == ()
 
 
