@@ -18,7 +18,7 @@ from sqlalchemy import event
 from tests.support.api import PREFIX, Api, admin_token, running_api
 from tests.support.fakes import VM
 from tests.unit.api.test_route_scopes import ROUTES
-from vmtune.api.http.kept_answers import FOLLOWED, Answer, Keeps, KeptAnswers
+from vmtune.api.http.kept_answers import FOLLOWED, LIVE, STORED, Answer, Keeps, KeptAnswers
 from vmtune.api.main import create_app
 from vmtune.api.routes.router import ScopesFirst
 from vmtune.model.access.scopes import EVERYTHING, Identity, Kind, Rights, Scope
@@ -37,10 +37,23 @@ async def tcp(tmp_path: Path) -> AsyncIterator[Api]:
         yield api
 
 
+async def rests(api: Api) -> None:
+    """Wait until the service writes nothing of itself, as it does when it has just begun."""
+    mark, since = await api.container.freshness.mark(), 0
+    while since < 5:
+        await asyncio.sleep(0.05)
+        now = await api.container.freshness.mark()
+        mark, since = now, since + 1 if now == mark else 0
+
+
 @pytest.fixture
-def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The lists that were computed, in their order."""
+async def computed(api: Api, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lists that were computed, in their order; nothing else writes, and no answer becomes too
+    old, however slow the machine is."""
+    await rests(api)
     done: list[str] = []
+    for kept in (STORED, LIVE):
+        monkeypatch.setattr(kept.dependency, "max_age_s", 600.0)
 
     def counting(name: str) -> None:
         lists = Queries if hasattr(Queries, name) else InventoryLists
@@ -57,17 +70,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return done
 
 
-async def rests(api: Api) -> None:
-    """Wait until the service writes nothing of itself, as it does when it has just begun."""
-    mark, since = await api.container.freshness.mark(), 0
-    while since < 5:
-        await asyncio.sleep(0.05)
-        now = await api.container.freshness.mark()
-        mark, since = now, since + 1 if now == mark else 0
-
-
 async def test_equal_reads_are_computed_once(api: Api, computed: list[str]) -> None:
-    await rests(api)
     first = await api.send("GET", "/migrations")
     again = await api.send("GET", "/migrations")
     assert computed == ["migrations"]
@@ -102,7 +105,7 @@ async def test_a_change_by_another_process_is_seen_at_once(api: Api) -> None:
 
 
 async def test_what_hosts_say_is_given_again_for_a_moment_alone(
-    api: Api, computed: list[str]
+    api: Api, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await api.get("/vms")  # which stores that they were seen
     await rests(api)
@@ -110,9 +113,14 @@ async def test_what_hosts_say_is_given_again_for_a_moment_alone(
     await api.get("/vms")
     await api.get("/vms")
     assert computed == ["vms"]
-    await asyncio.sleep(0.25)
+    monkeypatch.setattr(LIVE.dependency, "max_age_s", 0.0)  # it has passed
     await api.get("/vms")
     assert computed == ["vms"] * 2
+
+
+def test_nobody_sees_what_is_old() -> None:
+    ages = [kept.dependency.max_age_s for kept in (STORED, FOLLOWED, LIVE)]  # type: ignore[union-attr]  # they have one
+    assert ages == [1.0, 1.0, 0.2]
 
 
 async def test_an_unchanged_answer_is_304(api: Api) -> None:
