@@ -32,6 +32,8 @@ from vmtune.api.schemas.controlled import (
 )
 from vmtune.api.schemas.intents import RawIntent, StatedIntentView
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY, QueuePosition
+from vmtune.model.migration.copy_progress import MigrationPhase, phase_of
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.observed import missing_flags
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
@@ -132,6 +134,20 @@ class CopiedDiskView(Model):
     ready_ms: int | None = Field(
         description="Time from the migration's start until the copy had caught up; null before."
     )
+    bytes_per_s: int = Field(description="Copied lately, when it was last looked at.")
+    written_bytes_per_s: int = Field(description="Written by the guest in the same time.")
+    left_ms: int | None = Field(
+        description="Until the copy has caught up; null where that is not known, and afterwards."
+    )
+    converges: bool | None = Field(
+        description="Whether it will catch up at these rates; null while that is not known."
+    )
+
+    @classmethod
+    def of(cls, disk: CopiedDisk, ended: bool) -> CopiedDiskView:
+        if ended or disk.ready_ms is not None:
+            return cls.from_record(disk, left_ms=None, converges=None)
+        return cls.from_record(disk)
 
 
 class MigrationView(Model):
@@ -173,6 +189,10 @@ class MigrationView(Model):
         "QEMU counts where vmtune sets up the destination by its monitor; libvirt offers no way."
     )
     disks: list[CopiedDiskView] = Field(description="The disks that are copied with it.")
+    phase: MigrationPhase | None = Field(
+        description="What is sent right now; null where nothing is, or not yet. Disks come before "
+        "the memory."
+    )
     outcomes: list[OutcomeView] = Field(description="Outcomes, read back during the migration.")
     intent: StatedIntentView | None = Field(
         description="The intent that it is steered towards; null without one."
@@ -220,7 +240,8 @@ class MigrationView(Model):
             missing_flags=missing_flags(record.problems),
             outcomes=[OutcomeView.of(outcome, rows) for outcome in record.outcomes],
             postcopy=PostcopyView.of(record.postcopy),
-            disks=[CopiedDiskView.from_record(disk) for disk in record.disks],
+            disks=[CopiedDiskView.of(disk, record.state.ended) for disk in record.disks],
+            phase=phase_of(record),
             intent=StatedIntentView.of(record),
             steps=StepView.all_of(record.steps),
             step_texts=step_texts(record.steps),

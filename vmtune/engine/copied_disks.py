@@ -1,4 +1,4 @@
-"""The disks that a migration copies: how far they are, and what becomes of images at its end."""
+"""The disks that a migration copies: what becomes of images at its end."""
 
 from __future__ import annotations
 
@@ -9,46 +9,15 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.engine.notes import Hosts, Notes
 from vmtune.errors import Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
-from vmtune.model.migration.disks import CopiedDisk, progressed
-from vmtune.model.migration.record import Migration, MigrationFields, MigrationState
+from vmtune.model.migration.disks import CopiedDisk
+from vmtune.model.migration.record import Migration, MigrationState
 
 log = structlog.get_logger(__name__)
 
-LOOK_EVERY_S = 1.0
 RELEASES_WITHIN_S = 15.0
 RETRY_S = 0.2
-
-
-class CopyWatch:
-    """Records how far the copies are, while the migration runs."""
-
-    def __init__(self, hosts: Hosts, notes: Notes) -> None:
-        self._hosts = hosts
-        self._notes = notes
-        self._none: bool | None = None
-        self._looked_at = float("-inf")
-
-    async def look(self, now: float, started: float) -> None:
-        """Ask for it, once a second; by the clock that both times are of."""
-        if self._none or now - self._looked_at < LOOK_EVERY_S:
-            return
-        self._looked_at = now
-        record = await self._notes.record()
-        self._none = not record.disks
-        if self._none:
-            return
-        try:
-            source = await self._hosts.source()
-            seen = await source.mirrored(record.vm, [disk.target for disk in record.disks])
-        except VmtuneError as error:
-            log.debug("copies not seen", vm=str(record.vm), reason=error.message)
-            return
-        disks = progressed(record.disks, seen, round((now - started) * 1000))
-        if disks != record.disks:
-            await self._notes.save(MigrationFields(disks=disks))
 
 
 async def end_copies(

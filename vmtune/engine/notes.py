@@ -10,6 +10,7 @@ from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepRecord
+from vmtune.model.migration.copy_progress import CopyProgress
 from vmtune.model.migration.record import Migration, MigrationFields, Sample, Snapshot
 from vmtune.model.plan.changes import Change
 
@@ -33,6 +34,12 @@ class Notes(Protocol):
         """Called with each snapshot, before the session acts on it.
 
         :param outlook: what is expected of the migration; None where nobody asked.
+        """
+
+    async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
+        """Called once a second with how far the copies of disks are, also while the memory is sent.
+
+        :param memory_bytes: about what is sent after them; None where it is not known.
         """
 
     async def samples(self) -> Sequence[Sample]:

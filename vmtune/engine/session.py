@@ -21,7 +21,7 @@ import structlog
 
 from vmtune.engine.context import Clock, Monotonic
 from vmtune.engine.controllers import Controllers, Past
-from vmtune.engine.copied_disks import CopyWatch
+from vmtune.engine.copy_watch import CopyWatch
 from vmtune.engine.end_state import Evidence
 from vmtune.engine.expectation import Expectation
 from vmtune.engine.finalize import CarryOver, finalize

@@ -116,6 +116,8 @@ LoadPhase = Literal["before", "during", "after"]
 
 Measured = Literal["yes", "other size", "no"]
 
+MigrationPhase = Literal["disks", "memory"]
+
 MigrationSort = Literal[
     "-created", "created", "vm", "-vm", "downtime", "-downtime", "total_time", "-total_time"
 ]
@@ -628,6 +630,10 @@ class CopiedDiskView(TypedDict):
     total_bytes: int
     copied_bytes: int
     ready_ms: int | None
+    bytes_per_s: int
+    written_bytes_per_s: int
+    left_ms: int | None
+    converges: bool | None
 
 
 class CpuMark(TypedDict):
@@ -1440,6 +1446,7 @@ class MigrationView(TypedDict):
     downtime_exceeded: bool
     postcopy: PostcopyView | None
     disks: list[CopiedDiskView]
+    phase: MigrationPhase | None
     outcomes: list[OutcomeView]
     intent: StatedIntentView | None
     steps: list[StepView]

@@ -25,6 +25,7 @@ from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver, MigrationHandle
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepRecord
+from vmtune.model.migration.copy_progress import CopyProgress
 from vmtune.model.migration.record import (
     Migration,
     MigrationFields,
@@ -263,6 +264,9 @@ class _RunNotes:
     async def samples(self) -> Sequence[Sample]:
         """None: a run is executed by one process."""
         return ()
+
+    async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
+        """Nothing: the record has the disks."""
 
     async def flush(self, controllers: Controllers) -> None:
         """Nothing: the recorder takes all of it at the end."""

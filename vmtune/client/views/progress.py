@@ -14,6 +14,7 @@ import click
 
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
+from vmtune.client.views import copied_disks
 from vmtune.client.views.controllers import progress_part
 from vmtune.client.views.outlook import expected
 from vmtune.client.views.render import milliseconds, rate, size
@@ -30,6 +31,8 @@ _PAUSE_SHARE = 0.05  # of the time so far, so that a migration of hours fills no
 
 def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
     """The figures next to the bar, in one line."""
+    if data.get("phase") == copied_disks.DISKS:
+        return copied_disks.copying(data)
     downtime = milliseconds(data.get("expected_downtime_ms"))
     limit = "" if downtime_limit_ms is None else f" (limit {milliseconds(downtime_limit_ms)})"
     throttle = data.get("throttle_percent")
@@ -42,6 +45,7 @@ def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
         f"throttle {throttle} %" if throttle else "",
         f"downtime {downtime}{limit}" if downtime != "-" else "",
         progress_part(data),
+        copied_disks.ready(data.get("disks", ())),
     ]
     return ", ".join(part for part in parts if part)
 

@@ -23,6 +23,10 @@ class CopiedDisk:
         not known yet. *copied_bytes* is how much of it was.
     :param ready_ms: after how long, since the migration's start, the copy had caught up with the
         guest; None while it has not.
+    :param bytes_per_s: copied, and *written_bytes_per_s* what the guest wrote meanwhile, in the
+        last seconds before it was looked at.
+    :param left_ms: until the copy has caught up; None where that is not known.
+    :param converges: whether it will at these rates; None while that is not known.
     """
 
     target: str
@@ -33,6 +37,10 @@ class CopiedDisk:
     total_bytes: int = 0
     copied_bytes: int = 0
     ready_ms: int | None = None
+    bytes_per_s: int = 0
+    written_bytes_per_s: int = 0
+    left_ms: int | None = None
+    converges: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,11 @@ class Mirrored:
     total_bytes: int
     copied_bytes: int
     ready: bool
+
+    @property
+    def left_bytes(self) -> int:
+        """What is to be copied still."""
+        return max(0, self.total_bytes - self.copied_bytes)
 
 
 def to_copy(disks: tuple[Disk, ...]) -> tuple[CopiedDisk, ...]:

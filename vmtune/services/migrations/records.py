@@ -15,7 +15,14 @@ from vmtune.forecast.bar import time_share
 from vmtune.forecast.outlook import Outlook
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.controller_record import ReaperRound, StepEffect, StepRecord
-from vmtune.model.migration.record import Migration, MigrationFields, Sample, Snapshot
+from vmtune.model.migration.copy_progress import CopyProgress, MigrationPhase
+from vmtune.model.migration.record import (
+    Migration,
+    MigrationFields,
+    QemuStatus,
+    Sample,
+    Snapshot,
+)
 from vmtune.model.plan.changes import Change
 from vmtune.services.events import EventBus
 from vmtune.services.metrics import telemetry
@@ -94,6 +101,7 @@ class DurableNotes:
         self._id = migration
         self._samples: list[Sample] = []
         self._store_at = _FLUSH_SAMPLES
+        self._disks: dict[str, object] = {}
 
     async def record(self) -> Migration:
         """The record, from the database."""
@@ -121,7 +129,17 @@ class DurableNotes:
         if outlook is not None:
             self.share = time_share(sample.at_ms, outlook, self.share)
         shown = progress_data(sample, self.share, outlook)
-        shown |= _reaper_progress(controllers.latest_round)
+        shown |= _reaper_progress(controllers.latest_round) | self._disks
+        self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
+
+    async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
+        """Publish the progress of the disks; once all have caught up, along with the memory's."""
+        phase = MigrationPhase.MEMORY if progress.ready else MigrationPhase.DISKS
+        self._disks = {"phase": phase.value, "disks": disks_data(progress)}
+        if progress.ready:
+            return
+        self.share = max(self.share, progress.share(memory_bytes))
+        shown = copying_data(progress, self.share) | self._disks
         self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
 
     async def samples(self) -> Sequence[Sample]:
@@ -181,6 +199,42 @@ def progress_data(
         "expected_downtime_ms": sample.expected_downtime_ms,
         "outlook": None if outlook is None else _outlook_data(outlook),
     }
+
+
+def copying_data(progress: CopyProgress, share: float) -> dict[str, object]:
+    """What a progress bar shows while disks are copied; nothing of the memory is sent yet."""
+    return {
+        "share": round(share, 4),
+        "at_ms": progress.at_ms,
+        "status": QemuStatus.SETUP.value,
+        "iteration": 0,
+        "transferred_bytes": 0,
+        "remaining_bytes": 0,
+        "total_bytes": 0,
+        "dirty_bytes_per_s": None,
+        "throughput_bytes_per_s": 0,
+        "throttle_percent": 0,
+        "expected_downtime_ms": None,
+        "outlook": None,
+        "disks_left_ms": progress.left_ms,
+    }
+
+
+def disks_data(progress: CopyProgress) -> list[dict[str, object]]:
+    """How far each disk is."""
+    return [
+        {
+            "target": disk.target,
+            "copied_bytes": disk.copied_bytes,
+            "total_bytes": disk.total_bytes,
+            "bytes_per_s": disk.bytes_per_s,
+            "written_bytes_per_s": disk.written_bytes_per_s,
+            "left_ms": disk.left_ms,
+            "converges": disk.converges,
+            "ready": disk.ready_ms is not None,
+        }
+        for disk in progress.disks
+    ]
 
 
 def _outlook_data(outlook: Outlook) -> dict[str, object]:

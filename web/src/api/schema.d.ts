@@ -3714,6 +3714,26 @@ export interface components {
              * @description Time from the migration's start until the copy had caught up; null before.
              */
             ready_ms: number | null;
+            /**
+             * Bytes Per S
+             * @description Copied lately, when it was last looked at.
+             */
+            bytes_per_s: number;
+            /**
+             * Written Bytes Per S
+             * @description Written by the guest in the same time.
+             */
+            written_bytes_per_s: number;
+            /**
+             * Left Ms
+             * @description Until the copy has caught up; null where that is not known, and afterwards.
+             */
+            left_ms: number | null;
+            /**
+             * Converges
+             * @description Whether it will catch up at these rates; null while that is not known.
+             */
+            converges: boolean | null;
         };
         /**
          * CpuMark
@@ -6242,6 +6262,12 @@ export interface components {
             next: string | null;
         };
         /**
+         * MigrationPhase
+         * @description What of a VM is sent right now.
+         * @enum {string}
+         */
+        MigrationPhase: "disks" | "memory";
+        /**
          * MigrationRecovery
          * @description How a migration that is paused in post-copy is recovered.
          */
@@ -6374,6 +6400,8 @@ export interface components {
              * @description The disks that are copied with it.
              */
             disks: components["schemas"]["CopiedDiskView"][];
+            /** @description What is sent right now; null where nothing is, or not yet. Disks come before the memory. */
+            phase: components["schemas"]["MigrationPhase"] | null;
             /**
              * Outcomes
              * @description Outcomes, read back during the migration.

@@ -14,6 +14,7 @@ from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pa
 from vmtune.client.values import parse_assignments
 from vmtune.client.views import render
 from vmtune.client.views.controllers import reaper_lines, record_lines
+from vmtune.client.views.copied_disks import of_record
 from vmtune.client.views.intent import intent_fields
 from vmtune.client.views.output import fields
 from vmtune.client.views.progress import viewer
@@ -156,7 +157,11 @@ def lines(record: Document) -> Iterator[str]:
             ("missing flags", " ".join(record["missing_flags"])),
             *(figures if totals else ()),
             ("waited for pages", _waited(record["postcopy"])),
-            *((f"disk {disk['target']}", _copied(disk)) for disk in record["disks"]),
+            ("phase", _phase(record)),
+            *(
+                (f"disk {disk['target']}", of_record(disk, not record["ended"]))
+                for disk in record["disks"]
+            ),
         ]
     )
     yield from render.problems(record["problems"], "yellow")
@@ -179,12 +184,9 @@ def started_by(record: Document) -> str:
     return "vmtune" if record["trigger"] == "vmtune" else "others (observed)"
 
 
-def _copied(disk: Document) -> str:
-    """How far the copy of a disk is."""
-    copied, total = render.size(disk["copied_bytes"]), render.size(disk["total_bytes"])
-    ready = disk["ready_ms"]
-    caught_up = "" if ready is None else f", caught up after {render.milliseconds(ready)}"
-    return f"{copied} of {total} copied{caught_up}: {disk['path']}"
+def _phase(record: Document) -> str:
+    """What is sent right now, where disks come before the memory."""
+    return f"sends {record['phase']}" if record["disks"] and record["phase"] else ""
 
 
 def _waited(postcopy: Document | None) -> str:

@@ -1,0 +1,95 @@
+"""What is recorded and told of disks while they are copied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, cast
+from uuid import UUID
+
+from tests.support.migrations import make_migration
+from vmtune.engine.copy_watch import CopyWatch
+from vmtune.engine.notes import Hosts, Notes
+from vmtune.errors import CommandRefused, HostUnreachable
+from vmtune.model.migration.copy_progress import CopyProgress
+from vmtune.model.migration.disks import CopiedDisk, Mirrored
+from vmtune.model.migration.record import Migration
+
+MIB = 1 << 20
+
+
+class Copying:
+    """A source that copies 10 MiB a second of a disk of 100 MiB."""
+
+    asked = 0
+    away = False
+
+    async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
+        if self.away:
+            raise HostUnreachable("gone")
+        self.asked += 1
+        copied = min(100, 10 * self.asked) * MIB
+        return {target: Mirrored(100 * MIB, copied, copied == 100 * MIB) for target in targets}
+
+    async def resident_bytes(self, vm: UUID) -> int:
+        raise CommandRefused("not told")
+
+
+class Kept:
+    def __init__(self, *disks: CopiedDisk) -> None:
+        self.kept = make_migration(disks=disks)
+        self.told: list[CopyProgress] = []
+
+    async def record(self) -> Migration:
+        return self.kept
+
+    async def save(self, fields: Any) -> Migration:
+        self.kept = replace(self.kept, **fields)
+        return self.kept
+
+    async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
+        assert memory_bytes is None
+        self.told.append(progress)
+
+
+class OfSource:
+    def __init__(self) -> None:
+        self.driver = Copying()
+
+    async def source(self) -> Copying:
+        return self.driver
+
+
+async def test_rates_the_time_left_and_the_end_are_recorded_and_told() -> None:
+    kept, hosts = Kept(CopiedDisk("vda", "/x")), OfSource()
+    watch = CopyWatch(cast(Hosts, hosts), cast(Notes, kept))
+    for second in range(5):
+        await watch.look(100.0 + second, 100.0)
+        await watch.look(100.0 + second + 0.5, 100.0)  # too soon
+    (disk,) = kept.kept.disks
+    assert (disk.copied_bytes, disk.bytes_per_s, disk.left_ms) == (50 * MIB, 10 * MIB, 5000)
+    assert [progress.at_ms for progress in kept.told] == [0, 1000, 2000, 3000, 4000]
+    assert kept.told[-1].disks == kept.kept.disks
+    for second in range(5, 12):
+        await watch.look(100.0 + second, 100.0)
+    (disk,) = kept.kept.disks
+    assert (disk.ready_ms, disk.left_ms, kept.told[-1].ready) == (9000, None, True)
+
+
+async def test_a_source_that_does_not_answer_is_asked_again() -> None:
+    kept, hosts = Kept(CopiedDisk("vda", "/x")), OfSource()
+    watch = CopyWatch(cast(Hosts, hosts), cast(Notes, kept))
+    hosts.driver.away = True
+    await watch.look(1.0, 0.0)
+    assert kept.told == []
+    hosts.driver.away = False
+    await watch.look(2.0, 0.0)
+    assert kept.kept.disks[0].copied_bytes == 10 * MIB
+
+
+async def test_nobody_is_asked_where_no_disk_is_copied() -> None:
+    kept, hosts = Kept(), OfSource()
+    watch = CopyWatch(cast(Hosts, hosts), cast(Notes, kept))
+    for second in range(3):
+        await watch.look(float(second), 0.0)
+    assert (hosts.driver.asked, kept.told) == (0, [])
