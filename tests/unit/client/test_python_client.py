@@ -24,10 +24,12 @@ from tests.support.api import Api
 from tests.support.fakes import VM
 from tests.support.served_api import served_api
 from tests.support.stub_service import Reply, StubService, event, refusal
+from tests.support.studies import study_json
 from vmtune.api.openapi import document
 
 GENERATE = Path(__file__).parents[3] / "packaging" / "client" / "generate.py"
 MIGRATE: Any = {"vm": str(VM), "destination": "b"}
+STUDY: Any = study_json(budget={"runs": 26})
 
 
 @pytest.fixture
@@ -107,6 +109,32 @@ async def test_the_same_without_blocking(served: tuple[Api, Path]) -> None:
         assert isinstance(refused, vmtune_client.Missing)
         hosts = [each["name"] async for each in vmtune.items(vmtune.list_hosts, limit=1)]
         assert hosts == ["a", "b"]
+
+
+async def test_a_study_is_waited_for(served: tuple[Api, Path]) -> None:
+    with Client(socket=str(served[1])) as vmtune:
+        started = vmtune.start_study(STUDY)
+        ended = await asyncio.to_thread(vmtune.wait_study, started["id"], 120)
+        assert (ended["id"], ended["state"]) == (started["id"], "completed")
+        assert ended["result"] is not None
+    async with AsyncClient(socket=str(served[1])) as waiting:
+        again = await waiting.wait_study(started["id"], within_s=10)
+        assert again == ended
+
+
+@pytest.mark.parametrize("ends", ["completed", "cancelled", "failed"])
+def test_a_study_that_pauses_has_not_ended(service: StubService, ends: str) -> None:
+    states = ["searching", "paused", "confirming", ends]
+    data = {"topic": "study", "entity_id": str(VM), "data": {"state": "any"}}
+    changes = [event(data, "study", number) for number in range(3)]
+    service.on("GET", "/events", Reply(chunks=[b": following\n\n", *changes]))
+    records = [{"id": str(VM), "state": state, "ended": state == ends} for state in states]
+    service.on("GET", f"/studies/{VM}", *records)
+    with Client(socket=str(service.socket)) as vmtune:
+        assert vmtune.wait_study(str(VM), within_s=60)["state"] == ends
+    assert service.asked[0].query["topic"] == ["study"]
+    looked = [asked for asked in service.asked if asked.path == f"/studies/{VM}"]
+    assert len(looked) == len(states)
 
 
 def test_a_lost_answer_begins_nothing_twice(served: tuple[Api, Path]) -> None:

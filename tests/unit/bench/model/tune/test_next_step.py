@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.studies import DEFAULT_MS, study_json, total_ms
+from vmtune.bench.model.tune.estimates import estimates
 from vmtune.bench.model.tune.file import from_json
-from vmtune.bench.model.tune.policy import next_step
+from vmtune.bench.model.tune.policy import finalists_of, next_step
 from vmtune.bench.model.tune.records import TrialOutcome, TrialRecord, TrialRun, with_run
 from vmtune.bench.model.tune.result import Finding
 from vmtune.bench.model.tune.space import settle
@@ -135,3 +136,105 @@ def test_what_was_pruned_ends_its_block_and_is_not_tried_again() -> None:
             trials = with_run(trials, new, run)
     assert isinstance(step, Finish)
     assert all(len(one.runs) == 1 for one in trials if one.settings)
+
+
+WIDE = {"multifd": {}, "multifd_channels": {"low": 1, "high": 200}}
+
+
+def test_a_search_ends_early_where_nothing_new_is_better() -> None:
+    spec = spec_of(space=WIDE, budget={"runs": 400})
+    step, trials, _ = searched(spec, best=1.0)
+    assert "nothing new was better by more than 5 % for 16 trials" in getattr(step, "reason", "")
+    assert sum(len(one.runs) for one in trials) < 100
+
+
+def sampled(many: int, newest_ms: float, spec: StudySpec) -> Step:
+    """What follows on so many new settings, all as good as the default but for the newest; each in
+    a block of its own beside the default, by which the noise is known."""
+    chance = random.Random(3)
+    trials: Trials = ()
+
+    def add(number: int, block: int, origin: str, time: float) -> Trials:
+        settings = {"multifd": True, "multifd_channels": number} if number else {}
+        metrics = {"total_time_ms": time, "guest_silence_ms": 100.0}
+        run = TrialRun(f"{number}/{block}", block, TrialOutcome.COMPLETED, metrics, 0.0)
+        return with_run(trials, TrialRecord(number, origin, settings), run)
+
+    for number in range(1, many + 1):
+        trials = add(0, number, "default", DEFAULT_MS * chance.uniform(0.995, 1.005))
+        time = newest_ms if number == many else DEFAULT_MS * chance.uniform(0.995, 1.005)
+        trials = add(number, number, "sampled", time)
+    return next_step(spec, trials, Used(2 * many, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("many", "newest_ms", "why"),
+    [
+        (30, DEFAULT_MS, "more runs of the best"),
+        (30, DEFAULT_MS * 0.7, "search"),  # the newest is better: there may be more
+        (19, DEFAULT_MS, "search"),  # that was not long yet
+        (20, DEFAULT_MS, "more runs of the best"),
+    ],
+)
+def test_it_goes_on_while_something_new_was_better(many: int, newest_ms: float, why: str) -> None:
+    step = sampled(many, newest_ms, spec_of(space=WIDE, budget={"runs": 400}))
+    assert isinstance(step, RunBlock)
+    assert step.why == why
+
+
+TWO_GOALS = "minimise total_time_ms, minimise guest_silence_ms where completed"
+
+
+def traded(figures: dict[int, tuple[float, float]]) -> Trials:
+    """Trials of (total time, silence), three runs each; 0 is the default."""
+    trials: Trials = ()
+    for number, (time, silence) in figures.items():
+        for block in (1, 2, 3):
+            metrics = {"total_time_ms": time, "guest_silence_ms": silence}
+            run = TrialRun(f"{number}/{block}", block, TrialOutcome.COMPLETED, metrics, 0.0)
+            settings = {"multifd_channels": number} if number else {}
+            origin = "sampled" if number else "default"
+            trials = with_run(trials, TrialRecord(number, origin, settings), run)
+    return trials
+
+
+def test_of_several_goals_the_best_together_and_of_each_are_confirmed() -> None:
+    trials = traded(
+        {0: (900, 900), 1: (100, 800), 2: (800, 100), 3: (200, 200), 4: (300, 300), 5: (150, 500)}
+    )
+    spec = spec_of(objective=TWO_GOALS, finalists=3)
+    assert finalists_of(spec, trials, estimates(spec.goal, trials)) == [3, 1, 2]
+    # 5 is on the front, too; 4 is not, however good it is in the first goal.
+    spec = spec_of(objective=TWO_GOALS, finalists=6, budget={"runs": 90})
+    assert finalists_of(spec, trials, estimates(spec.goal, trials)) == [3, 1, 2, 5]
+    one = spec_of(finalists=3)
+    assert finalists_of(one, trials, estimates(one.goal, trials)) == [1, 5, 3]
+
+
+def test_a_search_of_several_goals_confirms_what_nothing_beats() -> None:
+    space = {"multifd": {}, "multifd_channels": {"low": 1, "high": 40}}
+    spec = spec_of(objective=TWO_GOALS, space=space, finalists=3, budget={"runs": 90})
+    chance = random.Random(2)
+    trials: Trials = ()
+    step = next_step(spec, trials, Used())
+    while isinstance(step, RunBlock):
+        for one in step.trials:
+            channels = one.settings.get("multifd_channels", 2)
+            assert isinstance(channels, int)
+            worse = 1.0 if one.settings else 1.4  # the default, in both
+            metrics = {  # the more channels, the faster, and the longer the silence
+                "total_time_ms": 8000 * worse / channels**0.5 * chance.uniform(0.98, 1.02),
+                "guest_silence_ms": 20 * worse * channels**0.5 * chance.uniform(0.98, 1.02),
+            }
+            run = TrialRun(
+                f"{step.block}/{one.number}", step.block, TrialOutcome.COMPLETED, metrics, 0.0
+            )
+            trials = with_run(trials, TrialRecord(one.number, one.origin, one.settings), run)
+        step = next_step(spec, trials, Used(sum(len(one.runs) for one in trials)))
+    assert isinstance(step, Confirm)
+    assert len(step.finalists) == 3
+    found = estimates(spec.goal, trials)
+    chosen = [found[one.number] for one in step.finalists]
+    others = [one for one in found.values() if trials[one.number].origin == "sampled"]
+    for goal in (0, 1):  # each end of the front is among them
+        assert min(one.values[goal] for one in chosen) == min(one.values[goal] for one in others)

@@ -224,6 +224,21 @@ async def test_no_run_begins_outside_of_the_hours(store: Store, tmp_path: Path) 
             assert (await bench.ended(study.kept.id)).kept.state is S.COMPLETED
 
 
+async def test_no_run_begins_while_others_need_the_cpu(store: Store, tmp_path: Path) -> None:
+    pressure = 90.0
+    told: list[Any] = []
+    bench = make(store, tmp_path, TunedRunner(), look=lambda: {"cpu_pressure_percent": pressure})
+    async with started(bench):
+        with patch.object(bench.it.bus, "progress", lambda *each: told.append(each[2])):
+            id = (await bench.studies.start(study_json(limits={"cpu_percent": 20}))).kept.id
+            await until(lambda: any("waits" in each for each in told))
+            waits = {each["waits"] for each in told if "waits" in each}
+            assert waits == {"something waits for a CPU for 90 % of the time"}
+            assert bench.it.runner.orders == []
+            pressure = 20.0
+            assert (await bench.ended(id)).kept.state is S.COMPLETED
+
+
 async def test_a_paused_study_lets_another_go_first(store: Store, tmp_path: Path) -> None:
     runner = TunedRunner(held=True)
     async with started(make(store, tmp_path, runner)) as bench:
