@@ -4,10 +4,11 @@ A route says how long at most: ``dependencies=[READ, STORED]`` where all that it
 database, ``LIVE`` where it asks hosts, ``FOLLOWED`` where it shows samples or events. Before a kept
 answer is given again, the caller is authenticated as ever, and nothing may have been written to the
 database since the answer was begun (:class:`~vmtune.services.freshness.Freshness`), but what such
-routes alone show. Where a kept answer has become stale, one at a time is computed: those who ask
-meanwhile wait for it, and then, if something was written before they came, for one more. Callers
-that are restricted to some hosts or VMs are never answered from here: what they may see can depend
-on where a VM is at that moment.
+routes alone show. One answer is computed at a time: those who ask the same meanwhile wait for it,
+and then, if something was written before they came, for one more. One that becomes too old soon and
+is asked for is computed ahead, so that nobody waits for it. Callers that are restricted to some
+hosts or VMs are never answered from here: what they may see can depend on where a VM is at that
+moment.
 
 Kept answers have an ETag; a request that names it is answered 304.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Hashable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from cachetools import LRUCache
@@ -31,6 +33,9 @@ from vmtune.storage.changes import Mark
 
 _MAX_BYTES = 32 << 20
 _MAX_ANSWER_BYTES = 1 << 20
+_MAX_PATHS = 10_000
+_AHEAD = 2.0
+"""How long ahead an answer is computed again, in parts of the time that it took the last time."""
 _IF_NONE_MATCH = b"if-none-match"
 _OF_THE_BODY = frozenset({b"content-length", b"content-type"})
 
@@ -60,10 +65,12 @@ class Answer:
     """An answer.
 
     :param begun_at: the loop's time; *mark* the database's then.
+    :param took_s: for how long it was computed.
     :param keeps: for how long it may be given again.
     """
 
     begun_at: float
+    took_s: float
     keeps: Keeps
     mark: Mark | None
     route: object
@@ -84,6 +91,13 @@ class Answer:
             return self.mark.whole == mark.whole
         return self.mark.settled == mark.settled
 
+    def is_due(self, now: float) -> bool:
+        """Whether it is to be computed again, so that the next is there before this is too old. Not
+        in the first half of its age: what takes long would be computed all the time."""
+        max_age_s = self.keeps.max_age_s
+        ahead_s = min(max_age_s / 2, _AHEAD * self.took_s)
+        return now - self.begun_at >= max_age_s - ahead_s
+
 
 class KeptAnswers:
     """Gives kept answers, and keeps those of routes that say so.
@@ -97,6 +111,9 @@ class KeptAnswers:
             max_bytes, getsizeof=lambda answer: len(answer.body)
         )
         self._renewals: dict[Hashable, asyncio.Future[None]] = {}
+        # Of which answers were kept: who asks a route that keeps none must not wait for others.
+        self._paths: LRUCache[str, None] = LRUCache(_MAX_PATHS)
+        self._ahead: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
@@ -111,24 +128,53 @@ class KeptAnswers:
         loop = asyncio.get_running_loop()
         now = loop.time()
         mark = await container.freshness.mark()
-        kept = self._answers.get(key)
-        while kept is not None and not kept.holds(now, mark) and key in self._renewals:
-            await asyncio.shield(self._renewals[key])
+
+        def good() -> Answer | None:
             kept = self._answers.get(key)
-        if kept is not None and kept.holds(now, mark):
+            return kept if kept is not None and kept.holds(now, mark) else None
+
+        while (kept := good()) is None and key in self._renewals:
+            await asyncio.shield(self._renewals[key])
+        if kept is not None:
             scope["route"] = kept.route
+            if kept.is_due(now) and key not in self._renewals:
+                self._renew_ahead(key, container, scope)
             await _give(kept, scope, send)
-            return
-        if kept is None:
+        elif scope["path"] in self._paths:
+            await self._renew(key, container, scope, receive, send)
+        else:
             await self._app(scope, receive, _Capture(self, key, now, mark, scope, send).send)
-            return
+
+    async def _renew(
+        self, key: Hashable, container: Container, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Compute an answer, for which others wait."""
+        loop = asyncio.get_running_loop()
         begun_at = loop.time()
-        self._renewals[key] = done = loop.create_future()
+        done = self._renewals.setdefault(key, loop.create_future())
         try:
             mark = await container.freshness.mark()
             await self._app(scope, receive, _Capture(self, key, begun_at, mark, scope, send).send)
         finally:
             self._renewed(key, done)
+
+    def _renew_ahead(self, key: Hashable, container: Container, scope: Scope) -> None:
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            """Nobody waits for it."""
+
+        async def renew() -> None:
+            # Who asks next is told why it fails.
+            with suppress(Exception):
+                own = {**scope, "state": dict(scope["state"])}
+                await self._renew(key, container, own, receive, send)
+
+        self._renewals[key] = asyncio.get_running_loop().create_future()  # before it begins
+        task = asyncio.create_task(renew(), name=f"renew {scope['path']}")
+        self._ahead.add(task)
+        task.add_done_callback(self._ahead.discard)
 
     def _renewed(self, key: Hashable, done: asyncio.Future[None]) -> None:
         if self._renewals.get(key) is done:
@@ -136,12 +182,13 @@ class KeptAnswers:
         if not done.done():
             done.set_result(None)
 
-    def keep(self, key: Hashable, answer: Answer) -> None:
+    def keep(self, key: Hashable, path: str, answer: Answer) -> None:
         """Give this answer to equal requests, and let those go on who wait for it."""
         self._answers.pop(key, None)
         largest = min(_MAX_ANSWER_BYTES, self._answers.maxsize)
         if answer.mark is not None and len(answer.body) <= largest:
             self._answers[key] = answer
+            self._paths[path] = None
         renewal = self._renewals.get(key)
         if renewal is not None:
             self._renewed(key, renewal)
@@ -188,8 +235,11 @@ class _Capture:
         etag = b'"%s"' % hashlib.blake2b(self._body, digest_size=12).hexdigest().encode()
         headers = [*self._start["headers"], (b"etag", etag)]
         start = {**self._start, "headers": headers}
-        answer = Answer(self._begun_at, self._keeps, self._mark, route, start, self._body, etag)
-        self._kept.keep(self._key, answer)
+        took_s = asyncio.get_running_loop().time() - self._begun_at
+        answer = Answer(
+            self._begun_at, took_s, self._keeps, self._mark, route, start, self._body, etag
+        )
+        self._kept.keep(self._key, self._scope["path"], answer)
         await _give(answer, self._scope, self._send)
 
 

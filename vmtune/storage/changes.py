@@ -20,7 +20,7 @@ from vmtune.storage.failures import translated
 class Mark:
     """Marks the database's content.
 
-    :param whole: equal marks, equal content.
+    :param whole: equal marks, equal content, but for the heartbeats of services.
     :param settled: as long as it is equal, nothing was written but progress
         (:meth:`vmtune.storage.database.Database.write`).
     """

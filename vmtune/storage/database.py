@@ -339,14 +339,10 @@ class Database:
     def quick(self) -> Iterator[Session]:
         """A session for one statement without audited changes, concurrent with other writers.
 
-        It counts as progress, and other processes are not told of it.
+        No mark of the database changes by it (:class:`~vmtune.storage.changes.Mark`), but on SQLite
+        that of the whole.
         """
-        with (
-            self._counted(progress=True),
-            translated(self.url),
-            Session(self._alone) as session,
-            session.begin(),
-        ):
+        with translated(self.url), Session(self._alone) as session, session.begin():
             yield session
 
     @contextlib.contextmanager

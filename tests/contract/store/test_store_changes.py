@@ -12,6 +12,7 @@ from vmtune.errors import NotFound, SetupError
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.storage import Store
 from vmtune.storage.changes import Mark
+from vmtune.storage.database import Lease
 
 
 def present(store: Store) -> Mark:
@@ -69,6 +70,15 @@ def test_progress_leaves_what_is_settled(store: Store, url: str, host: Host) -> 
         assert both.settled == before.settled
     store.hosts.add(a_host("b"))
     assert present(store).settled != both.settled
+
+
+def test_a_heartbeat_ends_no_answer(store: Store, url: str) -> None:
+    if url.startswith("sqlite"):
+        pytest.skip("SQLite tells of every commit, and a database of it has one service")
+    lease = Lease("s1", store.services.join("s1", "m", 1, "1").epoch)
+    before = present(store)
+    assert store.services.beat(lease)
+    assert present(store) == before
 
 
 def test_what_another_process_wrote_between_is_no_progress(store: Store, url: str) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -182,16 +183,19 @@ async def test_what_is_kept_is_bounded(api: Api) -> None:
     answers = KeptAnswers(create_app(api.container.settings), max_bytes=1000)
 
     def answer(size: int) -> Answer:
-        return Answer(0.0, Keeps(1.0), Mark(1, 1), None, {}, b"x" * size, b"")
+        return Answer(0.0, 0.0, Keeps(1.0), Mark(1, 1), None, {}, b"x" * size, b"")
 
     for number in range(20):
-        answers.keep(number, answer(300))
+        answers.keep(number, "/", answer(300))
     assert answers._answers.currsize == 900
     assert list(answers._answers) == [17, 18, 19]
-    answers.keep(19, answer(100))
+    answers.keep(19, "/", answer(100))
     assert answers._answers.currsize == 700
-    answers.keep("large", answer(2 << 20))
+    answers.keep("large", "/", answer(2 << 20))
     assert "large" not in answers._answers
+
+
+KEPT = Keeps(60.0)
 
 
 class Asked:
@@ -200,11 +204,11 @@ class Asked:
     :param keeps: what its route says.
     """
 
-    def __init__(self, keeps: Keeps | None = None) -> None:
+    def __init__(self, keeps: Keeps | None = KEPT) -> None:
         self.mark = Mark(0, 0)
         self.computing: list[asyncio.Future[None]] = []
         self.sent: list[int] = []
-        self._keeps = keeps or Keeps(60.0)
+        self._keeps = keeps
         self._answers = KeptAnswers(self._compute)
 
     async def _mark(self) -> Mark:
@@ -217,12 +221,12 @@ class Asked:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"{}"})
 
-    async def ask(self) -> None:
+    async def ask(self, query: bytes = b"") -> None:
         """One request."""
         identity = Identity(Kind.TOKEN, "t", rights=Rights(frozenset({Scope.READ}), EVERYTHING))
         container = SimpleNamespace(freshness=SimpleNamespace(mark=self._mark))
         scope: Any = {
-            **{"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []},
+            **{"type": "http", "method": "GET", "path": "/", "query_string": query, "headers": []},
             "state": {"identity": identity},
             "app": SimpleNamespace(state=SimpleNamespace(container=container)),
         }
@@ -238,6 +242,12 @@ class Asked:
         await until(self.computing, 1)
         self.computing[0].set_result(None)
         await until(self.sent, 2)
+
+    def ages(self, age_s: float, took_s: float) -> None:
+        """What is kept is so old, and took so long."""
+        [(key, kept)] = self._answers._answers.items()
+        begun_at = asyncio.get_running_loop().time() - age_s
+        self._answers._answers[key] = replace(kept, begun_at=begun_at, took_s=took_s)
 
 
 async def until(known: list[Any], many: int) -> None:
@@ -281,6 +291,67 @@ async def test_those_who_come_after_a_change_wait_for_one_more_together() -> Non
         it.computing[2].set_result(None)
     assert len(it.computing) == 3
     assert it.sent == [200, 0] * 10
+
+
+async def test_those_who_ask_anew_of_a_kept_path_wait_together() -> None:
+    it = Asked()
+    async with asyncio.TaskGroup() as group:
+        await it.kept(group)
+        for _ in range(5):
+            group.create_task(it.ask(b"later_than_ms=1"))
+        await turns()
+        assert len(it.computing) == 2
+        it.computing[1].set_result(None)
+    assert it.sent == [200, 0] * 6
+
+
+async def test_nobody_waits_where_nothing_is_kept() -> None:
+    it = Asked(keeps=None)
+    async with asyncio.TaskGroup() as group:
+        await it.kept(group)
+        for _ in range(3):
+            group.create_task(it.ask())
+        await until(it.computing, 4)
+        for each in it.computing[1:]:
+            each.set_result(None)
+    assert it.sent == [200, 0] * 4
+
+
+async def test_what_is_soon_too_old_is_computed_ahead() -> None:
+    it = Asked()
+    async with asyncio.TaskGroup() as group:
+        await it.kept(group)
+        await it.ask()
+        assert len(it.computing) == 1
+        it.ages(31.0, took_s=1.0)
+        await it.ask()
+        await turns()
+        assert len(it.computing) == 1
+        it.ages(59.0, took_s=1.0)
+        for _ in range(3):
+            await it.ask()  # given at once
+        await until(it.computing, 2)
+        await turns()
+        assert len(it.computing) == 2
+        it.computing[1].set_exception(OSError("lost"))  # nobody's
+        await turns()
+        await it.ask()
+        await until(it.computing, 3)
+        it.computing[2].set_result(None)
+        await turns()
+        it.ages(10.0, took_s=1.0)
+        await it.ask()
+    assert len(it.computing) == 3
+    assert it.sent == [200, 0] * 8
+
+
+def test_what_takes_long_is_not_computed_all_the_time() -> None:
+    def due(took_s: float, age_s: float) -> bool:
+        answer = Answer(100.0, took_s, Keeps(1.0), Mark(1, 1), None, {}, b"", b"")
+        return answer.is_due(100.0 + age_s)
+
+    assert [due(0.1, age_s) for age_s in (0.0, 0.75, 0.85)] == [False, False, True]
+    assert [due(30.0, age_s) for age_s in (0.0, 0.45, 0.55)] == [False, False, True]
 
 
 async def test_those_who_wait_go_on_where_it_failed() -> None:
