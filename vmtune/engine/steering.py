@@ -43,6 +43,7 @@ async def begin_steering(record: Migration, controls: Controls) -> Steering | No
         relaxed(record.step_records),
         held=held,
         done=any(record.did(action) for action in StepAction),
+        curve=stated.curve,
     )
 
 

@@ -8,6 +8,7 @@ migration will end is not.
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from vmtune.forecast.course import Conditions, Moment
@@ -136,9 +137,13 @@ def measured(seen: Followed, conditions: Conditions) -> Conditions | None:
     return replace(conditions, throughput_bytes_per_s=pace, wire_share=wire_share(seen))
 
 
-def standing(seen: Followed) -> tuple[DirtyCurve, Moment] | None:
+def standing(seen: Followed, before: Sequence[DirtyPoint] = ()) -> tuple[DirtyCurve, Moment] | None:
     """The guest's dirty curve and where the migration stands; None before the first
-    synchronisation that tells of the curve, and outside pre-copy."""
+    synchronisation that tells of the curve, and outside pre-copy.
+
+    :param before: of the curve, what was measured before the migration. Passes that are longer than
+        the guest needs to write to all that it works on tell nothing of how fast it does.
+    """
     sample = seen.last
     if sample is None or seen.synced is None or not seen.points:
         return None
@@ -150,7 +155,18 @@ def standing(seen: Followed) -> tuple[DirtyCurve, Moment] | None:
         _memory_bytes(sample) - seen.synced.memory_bytes,
         sample.throttle_percent,
     )
-    return concave(_typical(seen.points)), moment
+    points = _typical(seen.points)
+    return concave((*points, *_shorter(before, points[0]))), moment
+
+
+def _shorter(before: Sequence[DirtyPoint], first: DirtyPoint) -> Iterator[DirtyPoint]:
+    """The points of *before* that are of a shorter time than *first*, at its level."""
+    known = concave(before).dirty_bytes(first.after_ms)
+    if known <= 0:
+        return
+    for point in before:
+        if point.after_ms < first.after_ms:
+            yield DirtyPoint(point.after_ms, point.dirty_bytes * first.dirty_bytes / known)
 
 
 def _typical(points: tuple[DirtyPoint, ...]) -> tuple[DirtyPoint, ...]:

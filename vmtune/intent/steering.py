@@ -1,13 +1,12 @@
 """Steering a running migration towards its intent: a policy over samples.
 
 At each synchronisation of QEMU's bitmap the course is computed for the settings in force, and for
-those that the intent allows (:mod:`vmtune.forecast.course`). Of these the mildest that keep the
-deadline with some time to spare are set, else the mildest that keep it: first the downtime limit
-rises, then the guest is throttled; a throttle that is no longer needed is taken back. Where no
-setting would end it, the downtime limit goes to the least that remained lately, so that QEMU
-switches over at the next such minimum, as KubeVirt's VEP 248 proposes. Post-copy and a pause come
-at the last moment that keeps the deadline. What cannot be kept any more is given up: a goal that
-may be relaxed, or the migration.
+those that the intent allows; the mildest that keep the deadline are set
+(:mod:`vmtune.intent.setting`). Where no setting would end it, the downtime limit goes to the least
+that remained lately, so that QEMU switches over at the next such minimum, as KubeVirt's VEP 248
+proposes; to the highest where the guest is throttled, or half of the deadline has gone. Post-copy
+and a pause come at the last moment that keeps the deadline. What cannot be kept any more is given
+up: a goal that may be relaxed, or the migration.
 
 A new process continues from what QEMU says is set and from the goals that were relaxed; what it has
 not seen it learns at the next synchronisations.
@@ -16,29 +15,34 @@ not seen it learns at the next synchronisations.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from vmtune.forecast.course import Conditions, Course, Moment, follow
-from vmtune.forecast.dirty_curve import DirtyCurve
+from vmtune.forecast.course import Conditions, Course
+from vmtune.forecast.dirty_curve import concave
 from vmtune.forecast.following import Followed, measured, observe, standing
 from vmtune.intent.bounds import highest_limit_ms
 from vmtune.intent.choosing import HELD_PERCENT
+from vmtune.intent.setting import Scope, Setting, Standing, choose_setting, without_throttle
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.intent import MAX_SILENCE_MS, Goal, Intent, Means, Otherwise
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import SetValues, StepAction
 
-_LIMITS = 8
-"""How many downtime limits are compared between the present and the highest one."""
-_THROTTLE_STEP = 5
-_WORTH_MS = 500.0
-_WORTH_SHARE = 1.15
-"""A higher downtime limit within the silence that is allowed is worth it where the rest takes
-longer by this share and time without."""
-_NEAR = 1.1
 _SPARE_SHARE = 0.2
 """Of the deadline, what is kept in reserve as long as a setting allows it: what is expected of the
 rest is wrong by this share at times, and a throttle takes effect with the next synchronisation."""
+_LATE = 0.5
+"""Within this share of the deadline nothing is gained by waiting for a minimum."""
+_EASY_AFTER = 2
+"""At how many synchronisations in a row the migration has to do without a throttle before it is
+taken back: QEMU changes it at every second one."""
+_LESS_SYNCS = 2
+_LESS_SHARE = 0.7
+"""In so many passes a guest dirties less than this share of what it did before: it has changed."""
+_STAYS_SYNCS = 3
+_STAYS_SHARE = 0.9
+_UNKNOWN_BEND = 0.5
+"""What is dirtied in a part of such a pass is between all of it and that part of it."""
 _MINIMUM_SHARE = 1.05
 """The downtime limit exceeds by this share what suffices for the minimum of what remained."""
 _LOWS = 5
@@ -47,6 +51,8 @@ _STALLED_AFTER = 3
 """At how many synchronisations in a row no setting would end it."""
 _LATE_SHARE, _LATE_MS = 1.3, 1000.0
 """A migration is late that goes on for this share and time longer than expected."""
+_SURE_SHARE, _SURE_MS = 1.3, 500.0
+"""What is expected to end does in this share and time more, or is not waited for."""
 _RESCUE_SHARE = 1.3
 _RESCUE_MS = 2000.0
 """Post-copy or a pause begins when sending all that remains takes so much of the time left: the
@@ -97,6 +103,8 @@ class Steering:
         some more; a time of the migration.
     :param held: auto-converge's throttle is bounded by *throttle_percent*. It cannot be before the
         migration: QEMU wants the bound to be at least the first throttle, which is set with it.
+    :param curve: of what the guest dirties, as measured before the migration; empty if it was not.
+    :param easy: at how many synchronisations in a row less throttling would do.
     :param done: post-copy, a pause or an abort was ordered: nothing more is to be done.
     """
 
@@ -112,6 +120,8 @@ class Steering:
     overdue_ms: float = math.inf
     done: bool = False
     held: bool = True
+    curve: tuple[DirtyPoint, ...] = ()
+    easy: int = 0
 
     @property
     def goals(self) -> Intent:
@@ -159,43 +169,74 @@ def steer(before: Steering, sample: Sample) -> tuple[Steering, list[Act]]:
     return state, acts
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    limit_ms: int
-    throttle_percent: int
-    course: Course
-
-
 def _adjust(state: Steering, sample: Sample, now: Conditions) -> tuple[Steering, list[Act]]:
     """The mildest settings that keep the deadline."""
-    stands = standing(state.seen)
+    stands = _standing(state, sample, now)
     if stands is None:
         return state, []
-    left_ms = _left_ms(state, sample)
-    deadline_s = state.goals.deadline_s or 0
-    spare_ms = deadline_s * 1000.0 * _SPARE_SHARE
-    setting = _mildest(state, stands, now, left_ms - spare_ms) or _mildest(
-        state, stands, now, left_ms
-    )
+    scope = _scope(state)
+    setting = choose_setting(scope, stands)
     if setting is not None:
-        changed, acts = _to(replace(state, endless=0), setting, _reason(state, setting))
+        back = without_throttle(scope, stands) if state.throttle_percent else None
+        state = replace(state, endless=0, easy=state.easy + 1 if back else 0)
+        if back is not None and state.easy >= _EASY_AFTER:
+            setting, state = back, replace(state, easy=0)
+        changed, acts = _to(state, setting, _reason(state, setting))
         return (changed, acts) if acts else _overdue(changed, sample, now, setting)
-    state = replace(state, endless=state.endless + 1)
-    hardest = state.most_throttle_percent
-    limit = state.limit_ms
-    if state.endless >= _STALLED_AFTER:
-        needed = now.sending_ms(min(state.lows)) * _MINIMUM_SHARE
-        limit = min(state.highest_limit_ms, max(limit, math.ceil(needed)))
-    throttle = max(state.throttle_percent, hardest)
-    course = _follow(stands, now, limit, throttle)
-    why = "no setting that the intent allows is expected to end it in time"
-    if limit > state.limit_ms:
-        why += f"; the least that remained lately takes {now.sending_ms(min(state.lows)):.0f} ms"
-    return _to(state, _Setting(limit, throttle, course), why)
+    state = replace(state, endless=state.endless + 1, easy=0)
+    throttle = max(state.throttle_percent, state.most_throttle_percent)
+    limit, why = state.limit_ms, "no setting that the intent allows is expected to end it in time"
+    if throttle or stands.left_ms < stands.spare_ms / _SPARE_SHARE * _LATE:
+        limit = state.highest_limit_ms
+    elif state.endless >= _STALLED_AFTER:
+        least_ms = now.sending_ms(min(state.lows))
+        limit = min(state.highest_limit_ms, max(limit, math.ceil(least_ms * _MINIMUM_SHARE)))
+        if limit > state.limit_ms:
+            why += f"; the least that remained lately takes {least_ms:.0f} ms"
+    return _to(state, Setting(limit, throttle, stands.course(limit, throttle)), why)
+
+
+def _scope(state: Steering) -> Scope:
+    return Scope(
+        state.limit_ms,
+        state.highest_limit_ms,
+        state.throttle_percent,
+        state.most_throttle_percent,
+        thrifty=state.goals.max_silence_ms is None,
+    )
+
+
+def _standing(state: Steering, sample: Sample, now: Conditions) -> Standing | None:
+    """None before the first synchronisation."""
+    found = standing(_lately(state.seen), state.curve)
+    if found is None:
+        return None
+    curve, moment = found
+    if not state.curve and _stays(state.seen):
+        curve = replace(curve, bend=_UNKNOWN_BEND)
+    deadline_s = state.goals.deadline_s or 0
+    return Standing(curve, moment, now, _left_ms(state, sample), deadline_s * 1000.0 * _SPARE_SHARE)
+
+
+def _lately(seen: Followed) -> Followed:
+    """Without what was seen before the guest came to write much less."""
+    old, new = seen.points[:-_LESS_SYNCS], seen.points[-_LESS_SYNCS:]
+    if not old:
+        return seen
+    curve = concave(old)
+    less = all(p.dirty_bytes < _LESS_SHARE * curve.dirty_bytes(p.after_ms) for p in new)
+    return replace(seen, points=new) if less else seen
+
+
+def _stays(seen: Followed) -> bool:
+    """Whether as much was dirtied in the last passes as before: the guest may write to all that it
+    works on within a part of a pass."""
+    dirtied = [point.dirty_bytes for point in seen.points[-_STAYS_SYNCS:]]
+    return len(dirtied) > 1 and dirtied[-1] >= _STAYS_SHARE * max(dirtied)
 
 
 def _overdue(
-    state: Steering, sample: Sample, now: Conditions, setting: _Setting
+    state: Steering, sample: Sample, now: Conditions, setting: Setting
 ) -> tuple[Steering, list[Act]]:
     """A higher downtime limit where the migration goes on although it was expected to end: QEMU's
     own estimate of the throughput is lower then, or the guest writes more than is known."""
@@ -208,62 +249,7 @@ def _overdue(
     return _to(state, replace(setting, limit_ms=limit), why)
 
 
-def _mildest(
-    state: Steering, stands: tuple[DirtyCurve, Moment], now: Conditions, left_ms: float
-) -> _Setting | None:
-    """None where none keeps the deadline."""
-    for throttle in _throttles(state):
-        tried = [
-            _Setting(limit, throttle, _follow(stands, now, limit, throttle))
-            for limit in _limits(state)
-        ]
-        roomy = _NEAR if throttle < state.throttle_percent else 1.0
-        good = [
-            each for each in tried if each.course.ends and each.course.left_ms * roomy <= left_ms
-        ]
-        if not good:
-            continue
-        if state.goals.max_silence_ms is None:
-            return good[0]
-        best_ms = min(each.course.left_ms for each in good)
-        enough = best_ms * _WORTH_SHARE + _WORTH_MS
-        if good[0].course.left_ms <= enough:
-            return good[0]
-        return next(each for each in good if each.course.left_ms <= best_ms * _NEAR)
-    return None
-
-
-def _throttles(state: Steering) -> Iterator[int]:
-    """From none to the hardest."""
-    most = state.most_throttle_percent
-    yield 0
-    yield from range(_THROTTLE_STEP, most, _THROTTLE_STEP)
-    if most:
-        yield most
-
-
-def _limits(state: Steering) -> Iterator[int]:
-    """From the present to the highest."""
-    low, high = state.limit_ms, state.highest_limit_ms
-    for number in range(_LIMITS):
-        limit = round(low * (high / low) ** (number / (_LIMITS - 1)))
-        yield max(low, min(high, limit))
-        if low == high:
-            return
-
-
-def _follow(
-    stands: tuple[DirtyCurve, Moment], now: Conditions, limit_ms: int, throttle: int
-) -> Course:
-    curve, moment = stands
-    return follow(
-        curve,
-        replace(moment, throttle_percent=throttle),
-        replace(now, downtime_limit_ms=limit_ms),
-    )
-
-
-def _to(state: Steering, setting: _Setting, reason: str) -> tuple[Steering, list[Act]]:
+def _to(state: Steering, setting: Setting, reason: str) -> tuple[Steering, list[Act]]:
     """Sets what differs."""
     values: list[tuple[str, int]] = []
     if setting.limit_ms > state.limit_ms:
@@ -294,7 +280,7 @@ def _end(state: Steering, sample: Sample, now: Conditions | None) -> tuple[Steer
     sending_ms = math.inf if now is None else now.sending_ms(sample.remaining_bytes)
     last_moment = left_ms <= sending_ms * _RESCUE_SHARE + _RESCUE_MS and now is not None
     no_deadline = goals.deadline_s is None
-    ending = not stuck and state.syncs > 0 and state.endless == 0
+    ending = last_moment and now is not None and _ends_soon(state, sample, now)
     if (last_moment and not ending and sending_ms <= left_ms) or (stuck and no_deadline):
         left = "" if no_deadline else f", and {left_ms / 1000:.1f} s are left"
         why = f"what remains takes {sending_ms / 1000:.1f} s to send{left}"
@@ -320,6 +306,16 @@ def _end(state: Steering, sample: Sample, now: Conditions | None) -> tuple[Steer
     return state, []
 
 
+def _ends_soon(state: Steering, sample: Sample, now: Conditions) -> bool:
+    """Whether it ends before the deadline by what is in force, even if that takes longer than is
+    expected."""
+    stands = _standing(state, sample, now)
+    if stands is None or state.endless or sample.at_ms > state.overdue_ms:
+        return False
+    course = stands.course(state.limit_ms, sample.throttle_percent)
+    return course.ends and course.left_ms * _SURE_SHARE + _SURE_MS <= stands.left_ms
+
+
 def _relaxed(state: Steering, goal: Goal, why: str) -> tuple[Steering, list[Act]]:
     changed = replace(state, relaxed=state.relaxed | {goal}, endless=0)
     acts = [Act(Relax(goal), why)]
@@ -333,11 +329,13 @@ def _left_ms(state: Steering, sample: Sample) -> float:
     return math.inf if deadline_s is None else deadline_s * 1000.0 - sample.at_ms
 
 
-def _reason(state: Steering, setting: _Setting) -> str:
+def _reason(state: Steering, setting: Setting) -> str:
+    if setting.throttle_percent > state.throttle_percent > 0:
+        return f"{state.throttle_percent} % of throttling does not end it in time"
     if setting.throttle_percent > state.throttle_percent:
-        return "no downtime limit within the silence alone ends it in time"
+        return "no downtime limit within the silence alone surely ends it in time"
     if setting.throttle_percent < state.throttle_percent:
-        return "it ends in time with less throttling"
+        return "it ends early enough without throttling"
     return "with the present downtime limit it would not end, or take longer"
 
 

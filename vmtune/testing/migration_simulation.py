@@ -3,12 +3,14 @@
 Each tick of 50 ms sends what the throughput allows; what is dirty is a number of bytes, not a set
 of pages. The bitmap is synchronised when less remains than throughput times the downtime limit
 (migration/migration.c, migration_iteration_run). Auto-converge acts at a synchronisation at least
-1 s after the last, every second time that more was dirtied than its trigger (migration/ram.c).
+1 s after the last, every second time that more was dirtied than its trigger (migration/ram.c): it
+begins at its first percentage, and then adds its increment up to the most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from vmtune.intent.steering import Act, Relax, Steering, steer
@@ -17,6 +19,7 @@ from vmtune.model.migration.steps import SetValues, StepAction
 from vmtune.units import PAGE_BYTES
 
 TICK_MS = 50
+_SWINGS_MS = 250
 MIB = 1 << 20
 
 
@@ -25,11 +28,24 @@ class Guest:
     """Writes to a region, over and over.
 
     :param rate: bytes per second, by the seconds since the start.
+    :param used_bytes: of its memory, what has to be sent; None: all of it.
+    :param swing: by how much at most its rate, and half of that the path's, varies from one quarter
+        of a second to the next, as a share.
+    :param seed: of these swings.
     """
 
     memory_bytes: float
     region_bytes: float
     rate: Callable[[float], float]
+    used_bytes: float | None = None
+    swing: float = 0.0
+    seed: int = 0
+
+    def swings(self) -> Iterator[tuple[float, float]]:
+        """The factors of its rate, and of the path's, one after the other."""
+        drawn = random.Random(self.seed)  # noqa: S311  # a simulation
+        while True:
+            yield 1 + self.swing * drawn.uniform(-1, 1), 1 + self.swing / 2 * drawn.uniform(-1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +65,33 @@ class Simulated:
     acts: tuple[Act, ...]
 
 
+@dataclass(slots=True)
+class _Throttle:
+    """Auto-converge. Percentages as QEMU's, *percent* in force."""
+
+    percent: int = 0
+    first: int = 1
+    step: int = 1
+    most: int = 1
+    judged_ms: int = 0
+    judged_sent: float = 0.0
+    high: int = 0
+
+    def synchronised(self, at_ms: int, dirtied: float, sent: float) -> None:
+        if at_ms - self.judged_ms < 1000:
+            return
+        self.high += dirtied > (sent - self.judged_sent) / 100
+        self.judged_ms, self.judged_sent = at_ms, sent
+        if self.high >= 2:
+            raised = self.percent + self.step if self.percent else self.first
+            self.high, self.percent = 0, min(raised, self.most)
+
+    def set(self, values: Mapping[str, object]) -> None:
+        self.first = int(str(values.get("cpu_throttle_initial_percent", self.first)))
+        self.step = int(str(values.get("cpu_throttle_increment_percent", self.step)))
+        self.most = int(str(values.get("max_cpu_throttle_percent", self.most)))
+
+
 def run(
     guest: Guest,
     bytes_per_s: float,
@@ -56,17 +99,20 @@ def run(
     most_s: int = 300,
     hand_over_ms: int = 0,
     estimated_share: float = 1.0,
+    sampled_every_ms: int = TICK_MS,
 ) -> Simulated:
     """One migration.
 
     :param estimated_share: QEMU holds what remains against this share of the throughput: its
         estimate may be lower than what samples show.
+    :param sampled_every_ms: how often the policy looks: what it sees is as old as that.
     :param hand_over_ms: when another process takes over, which knows only what is set; 0: never.
     """
     state, limit = steering, steering.limit_ms
-    percent, most_percent, high = 0, 1, 0
-    remaining, unsynced, sent, count, judged_ms = guest.memory_bytes, 0.0, 0.0, 1, 0
-    period_sent = 0.0
+    throttle = _Throttle()
+    all_bytes = guest.memory_bytes if guest.used_bytes is None else guest.used_bytes
+    remaining, unsynced, sent, count = all_bytes, 0.0, 0.0, 1
+    swings, faster, wider = guest.swings(), 1.0, 1.0
     throttled: list[int] = []
     limits, acts = [limit], list[Act]()
 
@@ -75,11 +121,13 @@ def run(
 
     for at_ms in range(0, most_s * 1000, TICK_MS):
         tick_s = TICK_MS / 1000
-        portion = min(remaining, bytes_per_s * tick_s)
-        remaining, sent, period_sent = remaining - portion, sent + portion, period_sent + portion
-        wrote = guest.rate(at_ms / 1000) * tick_s * (1 - percent / 100)
+        if at_ms % _SWINGS_MS == 0:
+            faster, wider = next(swings)
+        portion = min(remaining, bytes_per_s * wider * tick_s)
+        remaining, sent = remaining - portion, sent + portion
+        wrote = guest.rate(at_ms / 1000) * faster * tick_s * (1 - throttle.percent / 100)
         unsynced = min(guest.region_bytes, unsynced + wrote)
-        throttled.append(percent)
+        throttled.append(throttle.percent)
         if remaining <= fits(limit):
             dirtied = unsynced
             remaining = min(remaining + dirtied, max(guest.region_bytes, remaining))
@@ -90,16 +138,16 @@ def run(
                 return Simulated(
                     "completed", total, silence, tuple(throttled), tuple(limits), tuple(acts)
                 )
-            if state.able.auto_converge and at_ms - judged_ms >= 1000:
-                judged_ms = at_ms
-                high += dirtied > period_sent / 100
-                period_sent = 0.0
-                if high >= 2:
-                    high, percent = 0, most_percent
-        sample = _sample(guest, at_ms, count, remaining, sent, bytes_per_s, percent)
+            if state.able.auto_converge:
+                throttle.synchronised(at_ms, dirtied, sent)
+        if at_ms % sampled_every_ms:
+            continue
+        sample = _sample(guest, at_ms, count, remaining, sent, bytes_per_s, throttle.percent)
         if hand_over_ms and at_ms >= hand_over_ms:
             hand_over_ms = 0
-            state = Steering(state.intent, state.able, limit, most_percent, state.relaxed)
+            state = Steering(
+                state.intent, state.able, limit, throttle.most, state.relaxed, curve=state.curve
+            )
         state, fresh = steer(state, sample)
         acts += fresh
         for act in fresh:
@@ -107,7 +155,7 @@ def run(
                 case SetValues(values):
                     chosen = dict(values)
                     limit = int(chosen.get("downtime_limit_ms", limit))
-                    most_percent = int(chosen.get("max_cpu_throttle_percent", most_percent))
+                    throttle.set(chosen)
                     limits.append(limit)
                 case StepAction() as action:
                     ended = _ended(action, at_ms, (remaining + unsynced) / bytes_per_s * 1000)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
 from vmtune.intent.steering import Abilities, Relax, Steering
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise
 from vmtune.model.migration.steps import SetValues, StepAction
 from vmtune.testing.migration_simulation import MIB, Guest, Simulated, run
@@ -195,3 +196,60 @@ def test_a_deadline_is_kept_though_the_guest_comes_to_write_more(
     done = steered(intent, Guest(1024 * MIB, 400 * MIB, rate))
     assert done.outcome == "completed"
     assert done.total_ms <= 40_000
+
+
+DEMO_PATH = 32 * MIB
+"""Of the guest below, the path carries the region in 2 s, and the guest writes to it in 0.45 s."""
+
+
+def measured_before(there: Guest) -> tuple[DirtyPoint, ...]:
+    """The curve that a probe would find, at its windows."""
+    rate = there.rate(0) / 1000
+    return tuple(DirtyPoint(ms, min(there.region_bytes, rate * ms)) for ms in (64, 256, 1024, 4096))
+
+
+def flat_guest(mib_per_s: float, region_mib: float, swing: float, seed: int) -> Guest:
+    used = (region_mib + 4) * MIB
+    return Guest(256 * MIB, region_mib * MIB, lambda _: mib_per_s * MIB, used, swing, seed)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["measured before", "not measured"])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("mib_per_s", "region_mib"), [(143, 64), (143, 40), (80, 64), (300, 64)])
+def test_a_guest_that_has_written_all_long_before_a_pass_ends_is_not_taken_for_a_slow_one(
+    mib_per_s: float, region_mib: float, seed: int, known: bool
+) -> None:
+    """Each pass dirties as much as it sends, so that the guest seems to write as fast as the path
+    carries: a little throttling would be enough. It is not, and each time a little more was set."""
+    there = flat_guest(mib_per_s, region_mib, 0.4, seed)
+    intent = Intent(500, 30, 99, may=(Means.THROTTLE,), otherwise=Otherwise.KEEP_TRYING)
+    curve = measured_before(there) if known else ()
+    start = Steering(intent, ALL, first_limit_ms(intent), held=False, curve=curve)
+    done = run(there, DEMO_PATH, start, sampled_every_ms=100)
+    assert done.outcome == "completed"
+    assert done.total_ms <= (12_000 if known else 24_000)
+    assert done.silence_ms <= 500
+    assert done.limits[-1] == highest_limit_ms(intent)
+    assert all(a <= b for a, b in zip(done.throttled, done.throttled[1:], strict=False))
+
+
+def test_a_throttle_is_taken_back_once_the_guest_writes_little() -> None:
+    def rate(at_s: float) -> float:
+        return (95 if at_s < 100 else 60) * MIB
+
+    intent = Intent(300, 600, 40, may=(Means.THROTTLE,))
+    done = steered(intent, Guest(8192 * MIB, 8000 * MIB, rate))
+    assert done.outcome == "completed"
+    assert any("without throttling" in act.reason for act in done.acts), done.acts
+
+
+def test_postcopy_comes_in_time_though_an_end_is_expected() -> None:
+    """The guest writes ever more: each time the end is expected, and does not come."""
+
+    def rate(at_s: float) -> float:
+        return 60 * MIB * (1 + at_s / 12)
+
+    intent = Intent(100, 40, may=(Means.POSTCOPY,))
+    done = steered(intent, Guest(1024 * MIB, 900 * MIB, rate))
+    assert done.total_ms <= 40_000
+    assert done.outcome in ("postcopy", "completed")

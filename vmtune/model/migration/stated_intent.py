@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.intent import Goal, Intent
 
@@ -19,12 +20,15 @@ class StatedIntent:
     :param pinned: tunables that the user or the profile has set, and that vmtune would otherwise
         have chosen: it does not change them.
     :param forecast: whether the intent was expected to be kept, in words.
+    :param curve: of what the guest dirties, as measured before the start, in the order of time;
+        empty where it was not measured.
     """
 
     intent: Intent
     chosen: Mapping[str, str]
     pinned: tuple[str, ...]
     forecast: str
+    curve: tuple[DirtyPoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

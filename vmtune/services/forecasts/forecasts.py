@@ -132,6 +132,10 @@ class ForecastService:
             return None
         return Basis(probe, throughput, compresses(values))
 
+    def measured(self, vm: UUID) -> DirtyProbe | None:
+        """What was measured of the VM last; None if that is not kept."""
+        return self._probes.get(vm)
+
     async def _probe(self, driver: Driver, facts: VmFacts, fresh: bool) -> DirtyProbe:
         """Measured once for all who ask at the same time."""
         vm = facts.uuid

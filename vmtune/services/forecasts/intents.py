@@ -75,6 +75,7 @@ class IntentService:
             {choice.tunable: choice.reason for choice in kept},
             chosen.pinned,
             _promise(chosen),
+            () if (probe := self.forecasts.measured(vm)) is None else probe.curve().points,
         )
         return IntentPlan({**given, **{c.tunable: c.value for c in kept}}, stated)
 

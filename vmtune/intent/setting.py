@@ -1,0 +1,200 @@
+"""Which downtime limit and throttle end a migration in time at the least cost for the guest.
+
+First the downtime limit rises, up to what the silence allows; only where no limit suffices the
+guest is throttled, at the highest limit. What is expected of the rest is often wrong, so that a
+setting has to keep the deadline with some time in reserve and for a guest that writes more than is
+known, as long as there is one that does.
+
+A throttle costs the guest its percentage for as long as it lasts: a mild one that just keeps the
+deadline can cost more than a hard one that ends it soon. Of the throttles that keep it, it is the
+mildest of those that cost about the least. QEMU changes its throttle only at every second
+synchronisation: one that does not suffice is raised by much, and one is taken back only if the
+migration ends early without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from vmtune.forecast.course import Conditions, Course, Moment, follow
+from vmtune.forecast.dirty_curve import DirtyCurve
+from vmtune.model.host.dirty_rates import DirtyPoint
+
+_LIMITS = 8
+"""How many downtime limits are compared between the present and the highest one."""
+_THROTTLE_STEP = 5
+_WORTH_MS = 500.0
+_WORTH_SHARE = 1.15
+"""A higher downtime limit within the silence that is allowed is worth it where the rest takes
+longer by this share and time without."""
+_NEAR = 1.1
+_MORE = 1.3
+"""A guest may come to write more than is known by this share."""
+_AMPLE = 0.5
+"""An end within this share of the time left leaves time to see whether it comes."""
+_COST_SHARE = 1.25
+"""Throttles that cost the guest about the least differ by this share."""
+_WORTH_TAKING_BACK_MS = 1000.0
+"""A throttle is taken back where the guest would otherwise lose more of its work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a migration stands.
+
+    :param curve: of the guest, not throttled.
+    :param now: with the throughput that was measured; its downtime limit does not count.
+    :param left_ms: until the deadline; infinite without one.
+    :param spare_ms: of that, what is to be kept in reserve.
+    """
+
+    curve: DirtyCurve
+    moment: Moment
+    now: Conditions
+    left_ms: float
+    spare_ms: float
+
+    def course(self, limit_ms: int, throttle_percent: int, writes: float = 1.0) -> Course:
+        """What is expected with these settings, where the guest writes *writes* times as much."""
+        curve = self.curve
+        if writes != 1.0:
+            more = (DirtyPoint(p.after_ms, p.dirty_bytes * writes) for p in curve.points)
+            curve = replace(curve, points=tuple(more))
+        moment = replace(self.moment, throttle_percent=throttle_percent)
+        return follow(curve, moment, replace(self.now, downtime_limit_ms=limit_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is set, and what may be.
+
+    :param highest_limit_ms: likewise the present one is the lowest that may be.
+    :param throttle_percent: in force; 0 for none.
+    :param most_throttle_percent: 0: the guest must not be throttled.
+    :param thrifty: silence is no goal: of limits that suffice the lowest is enough.
+    """
+
+    limit_ms: int
+    highest_limit_ms: int
+    throttle_percent: int
+    most_throttle_percent: int
+    thrifty: bool = False
+
+    def limits(self) -> Iterator[int]:
+        """From the present to the highest."""
+        low, high = self.limit_ms, self.highest_limit_ms
+        if low >= high:
+            yield low
+            return
+        for number in range(_LIMITS):
+            limit = round(low * (high / low) ** (number / (_LIMITS - 1)))
+            yield max(low, min(high, limit))
+
+    def harder(self) -> Iterator[int]:
+        """Throttles to try: harder than the present one by so much that the difference shows."""
+        most, present = self.most_throttle_percent, self.throttle_percent
+        first = 100 - (100 - present) // 2 if present else _THROTTLE_STEP
+        yield from range(first - first % -_THROTTLE_STEP, most, _THROTTLE_STEP)
+        if most > present:
+            yield most
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A downtime limit and a throttle, and what is expected with them.
+
+    :param surely: also where the guest writes more, and with time in reserve.
+    """
+
+    limit_ms: int
+    throttle_percent: int
+    course: Course
+    surely: bool = True
+
+
+def choose_setting(scope: Scope, stands: Standing) -> Setting | None:
+    """The mildest setting that keeps the deadline; None where none does."""
+    within_ms = stands.left_ms - stands.spare_ms
+    if scope.throttle_percent:
+        return _throttled(scope, stands, within_ms)
+    return (
+        _unthrottled(scope, stands, within_ms, _MORE)
+        or _unthrottled(scope, stands, stands.left_ms * _AMPLE)
+        or _harder(scope, stands, within_ms, _MORE)
+        or _unthrottled(scope, stands, stands.left_ms)
+        or _harder(scope, stands, stands.left_ms)
+    )
+
+
+def without_throttle(scope: Scope, stands: Standing) -> Setting | None:
+    """The setting that ends it early enough without the throttle in force; None where none does, or
+    where it would spare the guest little."""
+    limit, throttle = scope.highest_limit_ms, scope.throttle_percent
+    present = stands.course(limit, throttle)
+    if present.ends and present.left_ms * throttle / 100 < _WORTH_TAKING_BACK_MS:
+        return None
+    within_ms = (stands.left_ms - stands.spare_ms) * _AMPLE
+    return _unthrottled(scope, stands, within_ms, _MORE)
+
+
+def _throttled(scope: Scope, stands: Standing, within_ms: float) -> Setting | None:
+    """The present throttle as long as it suffices, else a harder one."""
+    limit = scope.highest_limit_ms
+    present = stands.course(limit, scope.throttle_percent)
+    surely = _in_time(stands.course(limit, scope.throttle_percent, _MORE), within_ms)
+    stays = Setting(limit, scope.throttle_percent, present, surely)
+    if surely or _in_time(present, stands.left_ms * _AMPLE):
+        return stays
+    return (
+        _harder(scope, stands, within_ms, _MORE)
+        or _harder(scope, stands, stands.left_ms)
+        or (stays if _in_time(present, stands.left_ms) else None)
+    )
+
+
+def _unthrottled(
+    scope: Scope, stands: Standing, within_ms: float, writes: float = 1.0
+) -> Setting | None:
+    """The lowest downtime limit that does, and not a much slower one than a higher would be."""
+    tried = [(limit, stands.course(limit, 0)) for limit in scope.limits()]
+    good = [
+        (limit, course)
+        for limit, course in tried
+        if _in_time(course if writes == 1.0 else stands.course(limit, 0, writes), within_ms)
+        and course.ends
+    ]
+    if not good:
+        return None
+    limit, course = good[0]
+    if not scope.thrifty:
+        best_ms = min(course.left_ms for _, course in good)
+        if course.left_ms > best_ms * _WORTH_SHARE + _WORTH_MS:
+            limit, course = next(one for one in good if one[1].left_ms <= best_ms * _NEAR)
+    return Setting(limit, 0, course, writes > 1.0)
+
+
+def _harder(
+    scope: Scope, stands: Standing, within_ms: float, writes: float = 1.0
+) -> Setting | None:
+    """A harder throttle, at the highest downtime limit, that costs the guest about the least."""
+    limit = scope.highest_limit_ms
+    good = [
+        Setting(limit, throttle, course, writes > 1.0)
+        for throttle in scope.harder()
+        if _in_time(course := stands.course(limit, throttle, writes), within_ms)
+    ]
+    if not good:
+        return None
+    least = min(map(_cost_ms, good))
+    found = next(each for each in good if _cost_ms(each) <= least * _COST_SHARE)
+    return replace(found, course=stands.course(limit, found.throttle_percent))
+
+
+def _cost_ms(setting: Setting) -> float:
+    """Of the guest's work, what is lost."""
+    return setting.course.left_ms * setting.throttle_percent / 100
+
+
+def _in_time(course: Course, within_ms: float) -> bool:
+    return course.ends and course.left_ms <= within_ms
