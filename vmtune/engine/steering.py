@@ -7,6 +7,7 @@ from vmtune.hypervisor.protocol import Controls
 from vmtune.intent.bounds import QEMU_LIMIT_MS
 from vmtune.intent.choosing import HELD_PERCENT
 from vmtune.intent.steering import Abilities, Steering
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.intent import MAX_SLOWDOWN_PERCENT
 from vmtune.model.migration.record import Migration
 from vmtune.model.migration.stated_intent import relaxed
@@ -34,7 +35,8 @@ async def begin_steering(record: Migration, controls: Controls) -> Steering | No
     throttled = wanted.get("auto_converge") is True
     own = throttled and "auto_converge" in stated.chosen and _THROTTLE not in wanted
     percent = _number(seen.get(_THROTTLE), MAX_SLOWDOWN_PERCENT) if own else 0
-    held = percent <= max(HELD_PERCENT, stated.intent.most_throttle_percent)
+    # Until steering has set it, it is the most that QEMU may throttle, and does not by itself.
+    held = any(_sets_throttle(step) for step in record.step_records)
     return Steering(
         stated.intent,
         Abilities(own, wanted.get("postcopy") is True, _LIMIT not in stated.pinned),
@@ -45,6 +47,11 @@ async def begin_steering(record: Migration, controls: Controls) -> Steering | No
         done=any(record.did(action) for action in StepAction),
         curve=stated.curve,
     )
+
+
+def _sets_throttle(step: StepRecord) -> bool:
+    by_steering = step.number is None and step.action.startswith("set ")
+    return by_steering and step.effect is not StepEffect.REFUSED and _THROTTLE in step.action
 
 
 def _number(value: Value | None, default: int) -> int:

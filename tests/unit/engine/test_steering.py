@@ -13,11 +13,13 @@ from tests.support.migrations import make_migration
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.steering import begin_steering
 from vmtune.intent.steering import Abilities, Steering
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise
 from vmtune.model.migration.record import Migration
 from vmtune.model.migration.stated_intent import StatedIntent, relaxing
-from vmtune.model.migration.steps import StepAction
+from vmtune.model.migration.step_text import describe
+from vmtune.model.migration.steps import SetValues, StepAction
 
 THROTTLING = Intent(500, 60, 30, may=(Means.THROTTLE,))
 
@@ -42,11 +44,29 @@ async def test_without_an_intent_nothing_is_steered() -> None:
 
 
 async def test_it_continues_from_what_qemu_says_is_set() -> None:
-    record = stated(THROTTLING)
+    done = describe(SetValues((("max_cpu_throttle_percent", 25),)))
+    record = stated(
+        THROTTLING, step_records=(StepRecord(None, 9, 2, done, "late", StepEffect.DONE),)
+    )
     found = await begin_steering(record, qemu(downtime_limit_ms=200, max_cpu_throttle_percent=25))
     assert found == Steering(THROTTLING, Abilities(True), 200, 25)
-    fresh = await begin_steering(record, qemu())
-    assert fresh == Steering(THROTTLING, Abilities(True), 300, 0, held=False)
+
+
+@pytest.mark.parametrize("slowdown", [30, 99])
+async def test_what_qemu_may_throttle_before_it_is_steered_is_not_what_it_does(
+    slowdown: int,
+) -> None:
+    goals = replace(THROTTLING, max_slowdown_percent=slowdown)
+    fresh = await begin_steering(stated(goals), qemu(max_cpu_throttle_percent=99))
+    assert fresh == Steering(goals, Abilities(True), 300, 0, held=False)
+
+
+async def test_what_was_measured_before_is_known() -> None:
+    curve = (DirtyPoint(64.0, 1e6), DirtyPoint(1024.0, 9e6))
+    record = stated(THROTTLING, intent=StatedIntent(THROTTLING, {}, (), "", curve))
+    found = await begin_steering(record, qemu())
+    assert found is not None
+    assert found.curve == curve
 
 
 async def test_what_the_user_has_set_is_left_alone() -> None:
