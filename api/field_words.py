@@ -203,7 +203,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "action": "What was done: `set downtime_limit_ms to 500 ms`.",
     },
     "StepView": {
-        "when": "`after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`.",
+        "when": "`after_iterations`, `after_s`, `later_s`, or `stalled_s` with `shrink_percent` "
+        "and `near_percent`.",
         "then": "`set` with values, or `do`: pause, postcopy or abort.",
     },
     "TokenMade": _TOKEN,

@@ -23,7 +23,8 @@ RawSteps = Annotated[
     list[dict[str, Any]],  # any JSON: judged by the domain, whose messages are better
     Field(
         description="Convergence steps in order. `when` has "
-        "`after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` "
+        "`after_iterations`, `after_s`, `later_s` (after the step before), or `stalled_s` with "
+        "`shrink_percent` and `near_percent` (of the least); `then` has `set` "
         "with values, or `do`: pause, postcopy or abort.",
         examples=[
             [{"when": {"after_iterations": 4}, "then": {"set": {"downtime_limit_ms": 500}}}],

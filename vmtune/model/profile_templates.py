@@ -14,6 +14,7 @@ from vmtune.model.migration.steps import (
     MAX_SECONDS,
     AfterIterations,
     AfterSeconds,
+    Later,
     SetValues,
     Stalled,
     Step,
@@ -38,6 +39,12 @@ _KUBEVIRT = (
 _NOVA_STEPS, _NOVA_DOWNTIME_MS, _NOVA_LEAST_GIB = 10, 500, 2
 _NOVA_DELAY_S_PER_GIB, _NOVA_TIMEOUT_S_PER_GIB = 75, 800
 _KUBEVIRT_TIMEOUT_S_PER_GIB = 150
+_VEP_248 = "KubeVirt, VEP 248 (kubevirt/enhancements, sig-compute/248-migration-convergence)"
+_VEP_248_STALLED = Stalled(40, shrink_percent=4, near_percent=4)
+_VEP_248_DOWNTIME_MS, _VEP_248_SWITCHOVER_S = 900, 60
+_VEP_291 = "KubeVirt, VEP 291 (kubevirt/enhancements, sig-compute/291-dynamic-downtime-tuning)"
+_VEP_291_DOWNTIMES_MS = (150, 300, 450, 600, 750, 900, 1050)
+_VEP_291_ITERATIONS, _VEP_291_COOLDOWN_S = 3, 10
 _OVIRT_DOWNTIMES_MS = (150, 200, 300, 400, 500)
 _OVIRT_STALLED_S = 10
 _OVIRT_SUSPEND_MS = 5000
@@ -261,5 +268,42 @@ def _kubevirt(memory_bytes: int) -> tuple[ProfileTemplate, ...]:
             {},
             (Step(ends, StepAction.PAUSE),),
             f"{_KUBEVIRT} = false, false, true",
+        ),
+        *_proposals(ends),
+    )
+
+
+def _proposals(ends: AfterSeconds) -> tuple[ProfileTemplate, ...]:
+    first, *rising = _VEP_291_DOWNTIMES_MS
+    cooled = Later(_VEP_291_COOLDOWN_S)
+    return (
+        ProfileTemplate(
+            "kubevirt-vep-248",
+            "KubeVirt, stall detection (VEP 248)",
+            "Once what remains has not shrunk by 4 % for 40 s, and at an iteration that leaves at "
+            f"most 4 % more than the least, the downtime limit rises to {_VEP_248_DOWNTIME_MS} ms; "
+            "60 s later the migration is given up. KubeVirt also settles for a higher minimum "
+            "where the least does not come again, gives up at once where that takes 1.5 times as "
+            f"long, and after {ends.seconds} s in any case.",
+            {},
+            (
+                _downtime(_VEP_248_STALLED, _VEP_248_DOWNTIME_MS),
+                Step(Later(_VEP_248_SWITCHOVER_S), StepAction.ABORT),
+            ),
+            f"{_VEP_248}: maxDowntimeMs, stallProgressTimeout, stallMargin, switchoverTimeout",
+        ),
+        ProfileTemplate(
+            "kubevirt-vep-291",
+            "KubeVirt, downtime ramp (VEP 291)",
+            f"From the third iteration on the downtime limit rises from {first} to {rising[-1]} "
+            f"ms, a step every {_VEP_291_COOLDOWN_S} s; given up after {ends.seconds} s.",
+            {"downtime_limit_ms": first},
+            (
+                _downtime(AfterIterations(_VEP_291_ITERATIONS), first),
+                *(_downtime(cooled, limit) for limit in rising),
+                Step(ends, StepAction.ABORT),
+            ),
+            f"{_VEP_291}: maxDowntimeMs, downtimeTuning (initialMs, steps, startAfterIteration, "
+            "cooldownSeconds)",
         ),
     )

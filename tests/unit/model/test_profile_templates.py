@@ -50,6 +50,8 @@ def test_novas_downtime_rises_in_ten_steps_to_its_limit() -> None:
         ("kubevirt", StepAction.ABORT),
         ("kubevirt-postcopy", StepAction.POSTCOPY),
         ("kubevirt-pause", StepAction.PAUSE),
+        ("kubevirt-vep-248", StepAction.ABORT),
+        ("kubevirt-vep-291", StepAction.ABORT),
     ],
 )
 def test_a_policy_ends_as_its_name_says(name: str, end: StepAction) -> None:
@@ -64,3 +66,26 @@ def test_ovirts_downtime_rises_as_it_stalls() -> None:
     assert told == [
         f"stalled 10s: downtime_limit_ms={limit}ms" for limit in (150, 200, 300, 400, 500, 5000)
     ]
+
+
+def test_kubevirts_proposals_are_as_their_texts_say() -> None:
+    assert [spelled(step) for step in template("kubevirt-vep-248").steps] == [
+        "stalled 40s, less than 4%, within 4% of the least: downtime_limit_ms=900ms",
+        "60s later: abort",
+    ]
+    ramp = template("kubevirt-vep-291")
+    assert ramp.values == {"downtime_limit_ms": 150}
+    assert [spelled(step) for step in ramp.steps] == [
+        "after 3 iterations: downtime_limit_ms=150ms",
+        *(f"10s later: downtime_limit_ms={limit}ms" for limit in range(300, 1051, 150)),
+        "after 600s: abort",  # 150 s per GiB, of 4 GiB
+    ]
+
+
+def test_every_rival_is_there() -> None:
+    names = {each.name for each in profile_templates()}
+    assert {
+        *("qemu-defaults", "auto-converge", "nova-abort", "nova-force"),
+        *("ovirt-minimal-downtime", "ovirt-suspend-workload", "ovirt-postcopy"),
+        *("kubevirt", "kubevirt-postcopy", "kubevirt-vep-248", "kubevirt-vep-291"),
+    } <= names

@@ -18,6 +18,9 @@ beginning, and the count has risen.
 - Within an iteration: the remaining bytes have not shrunk at all for s seconds, so nothing is
   being sent.
 
+With *near_percent* only the first counts, and only where what remains exceeds that least by no
+more: a local minimum, at which KubeVirt's VEP 248 switches over.
+
 Nothing has stalled where nothing remains. When a step fires, both clocks begin again, so that what
 it does has time to work before the next stalled step fires.
 """
@@ -29,7 +32,7 @@ from dataclasses import dataclass, replace
 
 from vmtune import units
 from vmtune.model.migration.record import QemuStatus, Sample
-from vmtune.model.migration.steps import AfterIterations, AfterSeconds, Stalled, Step
+from vmtune.model.migration.steps import AfterIterations, AfterSeconds, Later, Stalled, Step
 from vmtune.units import Unit
 
 
@@ -72,6 +75,7 @@ class History:
     :param counts_within: QEMU's count rises within a pass, too.
     :param to_send: bytes sent by the end of the pass that is under way.
     :param ends: by the shrink that a step asks for, the low at iterations' ends.
+    :param fired_ms: when the last step fired; 0 before the first.
     :param moved: within the iteration, when remaining bytes last shrank.
     """
 
@@ -82,6 +86,7 @@ class History:
     to_send: int = 0
     ends: tuple[tuple[int, Low], ...] = ()
     moved: Low | None = None
+    fired_ms: int = 0
 
 
 def due(steps: Sequence[Step], history: History, sample: Sample) -> tuple[History, list[FiredStep]]:
@@ -125,7 +130,8 @@ def remembered(
 
 
 def _with_fired(history: History, number: int, at_ms: int) -> History:
-    return _clocks_anew(replace(history, fired=max(history.fired, number + 1)), at_ms)
+    fired = max(history.fired, number + 1)
+    return _clocks_anew(replace(history, fired=fired, fired_ms=at_ms), at_ms)
 
 
 def _seen(steps: Sequence[Step], history: History, sample: Sample) -> tuple[History, bool]:
@@ -192,6 +198,11 @@ def _reason(step: Step, history: History, sample: Sample, iteration_ended: bool)
         case AfterSeconds(seconds):
             if sample.at_ms >= seconds * 1000:
                 return f"{sample.at_ms / 1000:.1f} s passed, and {seconds} were to be waited for"
+        case Later(seconds):
+            passed_ms = sample.at_ms - history.fired_ms
+            if passed_ms >= seconds * 1000:
+                since = "the step before" if history.fired else "the start"
+                return f"{passed_ms / 1000:.1f} s passed since {since}"
         case Stalled():
             return _stall(step.trigger, history, sample, iteration_ended)
     return ""
@@ -201,6 +212,11 @@ def _stall(trigger: Stalled, history: History, sample: Sample, iteration_ended: 
     if not sample.remaining_bytes:
         return ""
     low = dict(history.ends).get(trigger.shrink_percent)
+    near = trigger.near_percent
+    if near is not None and (
+        low is None or sample.remaining_bytes * 100 > low.remaining_bytes * (100 + near)
+    ):
+        return ""
     if iteration_ended and low and sample.at_ms - low.at_ms >= trigger.seconds * 1000:
         least = units.approximate(low.remaining_bytes, Unit.BYTES)
         return (
@@ -208,7 +224,7 @@ def _stall(trigger: Stalled, history: History, sample: Sample, iteration_ended: 
             f"from {least} for {(sample.at_ms - low.at_ms) / 1000:.1f} s"
         )
     moved = history.moved
-    if moved and sample.at_ms - moved.at_ms >= trigger.seconds * 1000:
+    if near is None and moved and sample.at_ms - moved.at_ms >= trigger.seconds * 1000:
         left = units.approximate(moved.remaining_bytes, Unit.BYTES)
         still_s = (sample.at_ms - moved.at_ms) / 1000
         return f"nothing of the remaining {left} was sent for {still_s:.1f} s"

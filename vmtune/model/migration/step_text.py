@@ -1,7 +1,8 @@
 """Convergence steps as people write and read them: ``after 4 iterations: downtime_limit_ms=500ms``.
 
-A step is ``WHEN: WHAT``. WHEN is ``after N iterations``, ``after TIME``, or ``stalled TIME``,
-where less than 1 % or, with ``stalled TIME, less than P%``, less than P % is no progress. WHAT is
+A step is ``WHEN: WHAT``. WHEN is ``after N iterations``, ``after TIME``, ``TIME later`` than the
+step before, or ``stalled TIME``, where less than 1 % or, with ``stalled TIME, less than P%``, less
+than P % is no progress; ``, within P% of the least`` waits for a local minimum. WHAT is
 ``pause``, ``postcopy``, ``abort``, or values, joined by commas. A tunable's name may leave out its
 unit: ``downtime_limit=500ms``.
 """
@@ -19,6 +20,7 @@ from vmtune.model.migration.steps import (
     Action,
     AfterIterations,
     AfterSeconds,
+    Later,
     Stalled,
     Step,
     StepAction,
@@ -30,7 +32,11 @@ from vmtune.units import Unit, UnitError
 
 _ITERATIONS = re.compile(r"after\s+([0-9]{1,9})\s+iterations?", re.ASCII)
 _TIME = re.compile(r"after\s+(.+)")
-_STALLED = re.compile(r"stalled\s+(?:for\s+)?([^,]+?)(?:\s*,\s*less\s+than\s+([0-9]{1,3})\s*%)?")
+_LATER = re.compile(r"(.+?)\s+later")
+_STALLED = re.compile(
+    r"stalled\s+(?:for\s+)?([^,]+?)(?:\s*,\s*less\s+than\s+([0-9]{1,3})\s*%)?"
+    r"(?:\s*,\s*within\s+([0-9]{1,3})\s*%\s+of\s+the\s+least)?"
+)
 _FORM = (
     "write WHEN: WHAT, such as 'after 4 iterations: downtime_limit=500ms', "
     "'stalled 10s: max_bandwidth=1Gi' or 'after 300s: postcopy'"
@@ -62,9 +68,12 @@ def _spelled_trigger(trigger: Trigger) -> str:
             return f"after {iterations} iteration{'' if iterations == 1 else 's'}"
         case AfterSeconds(seconds):
             return f"after {seconds}s"
-        case Stalled(seconds, shrink):
+        case Later(seconds):
+            return f"{seconds}s later"
+        case Stalled(seconds, shrink, near):
             least = f", less than {shrink}%" if shrink != LEAST_SHRINK_PERCENT else ""
-            return f"stalled {seconds}s{least}"
+            minimum = f", within {near}% of the least" if near is not None else ""
+            return f"stalled {seconds}s{least}{minimum}"
 
 
 def _spelled_action(action: Action) -> str:
@@ -96,7 +105,10 @@ def _read_trigger(text: str, field: str) -> Mapping[str, object]:
         return {"after_s": _seconds(match[1], field)}
     if match := _STALLED.fullmatch(lowered):
         stalled: dict[str, object] = {"stalled_s": _seconds(match[1], field)}
-        return {**stalled, "shrink_percent": int(match[2])} if match[2] else stalled
+        given = (("shrink_percent", match[2]), ("near_percent", match[3]))
+        return stalled | {name: int(value) for name, value in given if value}
+    if match := _LATER.fullmatch(lowered):
+        return {"later_s": _seconds(match[1], field)}
     raise InvalidInput(f"{text[:80]!r} does not say when", field=field, remedy=_FORM)
 
 

@@ -61,17 +61,27 @@ class AfterSeconds:
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """Once *seconds* have passed since the step before, or since the start for the first step."""
+
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stalled:
     """Once remaining bytes have stalled for *seconds*; see :mod:`vmtune.engine.steps.convergence`.
 
     :param shrink_percent: less than this is no progress.
+    :param near_percent: and at the end of an iteration at which what remains exceeds the least so
+        far by no more than this: a local minimum. None: at once.
     """
 
     seconds: int
     shrink_percent: int = LEAST_SHRINK_PERCENT
+    near_percent: int | None = None
 
 
-Trigger = AfterIterations | AfterSeconds | Stalled
+Trigger = AfterIterations | AfterSeconds | Later | Stalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +163,9 @@ def _load_trigger(when: Mapping[str, int]) -> Trigger:
         return AfterIterations(when["after_iterations"])
     if "after_s" in when:
         return AfterSeconds(when["after_s"])
-    return Stalled(when["stalled_s"], when["shrink_percent"])
+    if "later_s" in when:
+        return Later(when["later_s"])
+    return Stalled(when["stalled_s"], when["shrink_percent"], when.get("near_percent"))
 
 
 def _load_action(then: Mapping[str, Any]) -> Action:  # any JSON
@@ -217,7 +229,9 @@ _SWITCHES = {
     "vcpu_dirty_limit_mib_per_s": "dirty_limit",
 }
 _FORM = 'write [{"when": {"after_iterations": 4}, "then": {"set": {"downtime_limit_ms": 500}}}]'
-_TRIGGERS = "after_iterations, after_s or stalled_s"
+_OF_STALLS = ("shrink_percent", "near_percent")
+_KINDS = ("after_iterations", "after_s", "later_s", "stalled_s")
+_TRIGGERS = "after_iterations, after_s, later_s or stalled_s"
 
 
 def _needs(field: str, what: str, switch: str) -> Problem:
@@ -254,24 +268,29 @@ class _Reader:
         return Step(trigger, action) if trigger and action else None
 
     def _trigger(self, raw: object, field: str) -> Trigger | None:
-        kinds = ("after_iterations", "after_s", "stalled_s")
-        parts = self._object(raw, field, (*kinds, "shrink_percent"))
+        parts = self._object(raw, field, (*_KINDS, *_OF_STALLS))
         if parts is None:
             return None
-        given = [kind for kind in kinds if kind in parts]
+        given = [kind for kind in _KINDS if kind in parts]
         if len(given) != 1:
             self._refuse(field, "not_one", f"a step has one trigger, not {len(given)}",
                          f"give one of {_TRIGGERS}")  # fmt: skip
             return None
-        if "shrink_percent" in parts and given != ["stalled_s"]:
-            self._refuse(f"{field}.shrink_percent", "misplaced",
-                         "shrink_percent belongs to stalled_s alone", "remove it")  # fmt: skip
-            return None
+        for name in _OF_STALLS:
+            if name in parts and given != ["stalled_s"]:
+                self._refuse(f"{field}.{name}", "misplaced",
+                             f"{name} belongs to stalled_s alone", "remove it")  # fmt: skip
+                return None
         most = MAX_ITERATIONS if given == ["after_iterations"] else MAX_SECONDS
         least = 0 if given == ["after_iterations"] else 1
         value = self._number(parts[given[0]], f"{field}.{given[0]}", most, least)
         raw_shrink = parts.get("shrink_percent", LEAST_SHRINK_PERCENT)
         shrink = self._number(raw_shrink, f"{field}.shrink_percent", 100)
+        near = None
+        if "near_percent" in parts:
+            near = self._number(parts["near_percent"], f"{field}.near_percent", 100)
+            if near is None:
+                return None
         if value is None or shrink is None:
             return None
         match given[0]:
@@ -279,8 +298,10 @@ class _Reader:
                 return AfterIterations(value)
             case "after_s":
                 return AfterSeconds(value)
+            case "later_s":
+                return Later(value)
             case _:
-                return Stalled(value, shrink)
+                return Stalled(value, shrink, near)
 
     def _action(self, raw: object, field: str) -> Action | None:
         parts = self._object(raw, field, ("set", "do"))
@@ -379,7 +400,7 @@ def _misplaced(steps: Sequence[Step], field: str) -> list[Problem]:
             problems.append(
                 Problem(where, "never_due", "the guest is paused by then", "pause it once")
             )
-        if isinstance(step.trigger, Stalled):
+        if isinstance(step.trigger, Stalled | Later):
             continue
         name, at = (
             ("after_iterations", step.trigger.iterations)
@@ -405,8 +426,15 @@ def _dump_trigger(trigger: Trigger) -> dict[str, object]:
             return {"after_iterations": trigger.iterations}
         case AfterSeconds():
             return {"after_s": trigger.seconds}
+        case Later():
+            return {"later_s": trigger.seconds}
         case Stalled():
-            return {"stalled_s": trigger.seconds, "shrink_percent": trigger.shrink_percent}
+            near = trigger.near_percent
+            return {
+                "stalled_s": trigger.seconds,
+                "shrink_percent": trigger.shrink_percent,
+                **({} if near is None else {"near_percent": near}),
+            }
 
 
 def _dump_action(action: Action) -> dict[str, object]:

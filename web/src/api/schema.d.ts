@@ -7287,7 +7287,7 @@ export interface components {
             };
             /**
              * Steps
-             * @description Convergence steps in order. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
+             * @description Convergence steps in order. `when` has `after_iterations`, `after_s`, `later_s` (after the step before), or `stalled_s` with `shrink_percent` and `near_percent` (of the least); `then` has `set` with values, or `do`: pause, postcopy or abort.
              * @default []
              * @example [
              *       {
@@ -7382,7 +7382,7 @@ export interface components {
             };
             /**
              * Steps
-             * @description Convergence steps in order. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
+             * @description Convergence steps in order. `when` has `after_iterations`, `after_s`, `later_s` (after the step before), or `stalled_s` with `shrink_percent` and `near_percent` (of the least); `then` has `set` with values, or `do`: pause, postcopy or abort.
              * @default []
              * @example [
              *       {
@@ -9872,7 +9872,7 @@ export interface components {
         StepView: {
             /**
              * When
-             * @description `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`.
+             * @description `after_iterations`, `after_s`, `later_s`, or `stalled_s` with `shrink_percent` and `near_percent`.
              */
             when: {
                 [key: string]: number;
@@ -10964,7 +10964,7 @@ export interface components {
             };
             /**
              * Steps
-             * @description Convergence steps in order. `when` has `after_iterations`, `after_s`, or `stalled_s` with `shrink_percent`; `then` has `set` with values, or `do`: pause, postcopy or abort.
+             * @description Convergence steps in order. `when` has `after_iterations`, `after_s`, `later_s` (after the step before), or `stalled_s` with `shrink_percent` and `near_percent` (of the least); `then` has `set` with values, or `do`: pause, postcopy or abort.
              * @default []
              * @example [
              *       {

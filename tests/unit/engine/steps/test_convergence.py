@@ -14,6 +14,7 @@ from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import (
     AfterIterations,
     AfterSeconds,
+    Later,
     SetValues,
     Stalled,
     Step,
@@ -108,6 +109,26 @@ def test_no_shrink_at_iterations_ends_is_a_stall() -> None:
 def test_a_shrink_by_enough_begins_the_seconds_anew() -> None:
     assert times(run(one(Stalled(4)), ends(1000, 100, 99, 99, 99))) == [8000]
     assert times(run(one(Stalled(4, 5)), ends(1000, 100, 99, 99, 99))) == [6000]
+
+
+def test_later_counts_from_the_step_before() -> None:
+    steps = [Step(AfterSeconds(5), SLACK), Step(Later(3), SLACK), Step(Later(4), SLACK)]
+    samples = [sample(n, 1 + n, 100) for n in range(20)]
+    assert times(run(steps, samples)) == [5000, 8000, 12_000]
+    assert times(run(one(Later(3)), samples)) == [3000]
+    history = remembered(steps, [(0, 5000)], samples[:7])
+    assert times(run(steps, samples[7:], history)) == [8000, 12_000]
+
+
+def test_a_stall_may_wait_for_a_local_minimum() -> None:
+    left = [200, 100, 130, 120, 140, 103, 150, 101]
+    samples = [sample(n, n, mib) for n, mib in enumerate([300, *left], start=1)]
+    (fired,) = run(one(Stalled(3, 4, near_percent=4)), samples)
+    assert (fired.iteration, fired.step.trigger) == (7, Stalled(3, 4, 4))
+    (at_once,) = run(one(Stalled(3, 4)), samples)
+    assert at_once.iteration == 6
+    still = [sample(n, 2, 100) for n in range(9)]
+    assert run(one(Stalled(3, 4, near_percent=4)), still) == []
 
 
 def test_small_shrinks_add_up() -> None:

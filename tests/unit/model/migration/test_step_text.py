@@ -15,6 +15,7 @@ from vmtune.model.migration.steps import (
     Action,
     AfterIterations,
     AfterSeconds,
+    Later,
     SetValues,
     Stalled,
     Step,
@@ -35,6 +36,12 @@ from vmtune.model.tunables.built_in import BUILT_IN
         ("after 0 iterations:postcopy", Step(AfterIterations(0), StepAction.POSTCOPY)),
         ("After 5min: post-copy", Step(AfterSeconds(300), StepAction.POSTCOPY)),
         ("after 300: abort", Step(AfterSeconds(300), StepAction.ABORT)),
+        ("60s later: abort", Step(Later(60), StepAction.ABORT)),
+        (
+            "stalled 40s, less than 4%, within 4% of the least: abort",
+            Step(Stalled(40, 4, 4), StepAction.ABORT),
+        ),
+        ("stalled 40s, within 10% of the least: abort", Step(Stalled(40, 1, 10), StepAction.ABORT)),
         ("stalled for 10s: abort", Step(Stalled(10), StepAction.ABORT)),
         (
             "stalled 10 s, less than 5 %: max_bandwidth=1Gi, downtime_limit_ms=1s",

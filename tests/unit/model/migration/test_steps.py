@@ -96,6 +96,21 @@ def test_no_steps_are_steps() -> None:
             "invalid_value",
         ),
         (
+            {"when": {"stalled_s": 5, "near_percent": 101}, "then": THEN},
+            "steps.0.when.near_percent",
+            "invalid_value",
+        ),
+        (
+            {"when": {"later_s": 5, "near_percent": 5}, "then": THEN},
+            "steps.0.when.near_percent",
+            "misplaced",
+        ),
+        (
+            {"when": {"later_s": 0}, "then": THEN},
+            "steps.0.when.later_s",
+            "invalid_value",
+        ),
+        (
             {"when": {"after_s": 5, "shrink_percent": 5}, "then": THEN},
             "steps.0.when.shrink_percent",
             "misplaced",
