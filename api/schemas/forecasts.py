@@ -15,6 +15,7 @@ from vmtune.api.schemas.common import (
     TextOrNone,
     problems_of,
 )
+from vmtune.forecast.disk_copy import CopyProspect
 from vmtune.forecast.needs import Needs
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
@@ -129,6 +130,25 @@ class ExpectedThroughputView(Model):
         return cls(bytes_per_s=held, switchover_bytes_per_s=lifted, records=found.records)
 
 
+class CopyProspectView(Model):
+    """What is to be expected of the copy of local disks, before the memory."""
+
+    bytes: RangeView
+    ms: RangeView | None = Field(description="Null where the throughput is not known.")
+    bytes_per_s: RangeView | None = Field(description="Of all disks together.")
+    records: int = Field(description="How many recorded copies between these hosts say so.")
+
+    @classmethod
+    def of(cls, found: CopyProspect | None) -> CopyProspectView | None:
+        """Null where no disk is copied."""
+        if found is None:
+            return None
+        amount = RangeView.of(found.bytes)
+        assert amount is not None
+        pace = RangeView.of(found.bytes_per_s)
+        return cls(bytes=amount, ms=RangeView.of(found.ms), bytes_per_s=pace, records=found.records)
+
+
 class CandidateView(Model):
     """One profile."""
 
@@ -138,6 +158,10 @@ class CandidateView(Model):
     throughput: ExpectedThroughputView | None = Field(description="Null where it is not known.")
     prospect: ProspectView | None = Field(description="Null where the throughput is not known.")
     notes: list[ProblemItem] = Field(description="What the forecast does not know or leaves out.")
+    copy_of_disks: CopyProspectView | None = Field(
+        description="Of the local disks that are copied before the memory, which the prospect "
+        "includes; null where none is."
+    )
 
     @classmethod
     def of(cls, found: Candidate) -> CandidateView:
@@ -148,6 +172,7 @@ class CandidateView(Model):
             throughput=ExpectedThroughputView.of(found.throughput),
             prospect=ProspectView.of(found.prospect),
             notes=problems_of(found.notes),
+            copy_of_disks=CopyProspectView.of(found.copy),
         )
 
 

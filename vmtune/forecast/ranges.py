@@ -35,6 +35,10 @@ class Range:
         """*more* added to each."""
         return Range(self.low + more, self.likely + more, self.high + more)
 
+    def added(self, other: Range) -> Range:
+        """What comes after what: bound to bound."""
+        return Range(self.low + other.low, self.likely + other.likely, self.high + other.high)
+
     def holds(self, value: float) -> bool:
         """Whether *value* is within the bounds."""
         return self.low <= value <= self.high

@@ -521,6 +521,7 @@ class CandidateView(TypedDict):
     throughput: ExpectedThroughputView | None
     prospect: ProspectView | None
     notes: list[ProblemItem]
+    copy_of_disks: CopyProspectView | None
 
 
 class ChangeView(TypedDict):
@@ -634,6 +635,15 @@ class CopiedDiskView(TypedDict):
     written_bytes_per_s: int
     left_ms: int | None
     converges: bool | None
+
+
+class CopyProspectView(TypedDict):
+    """What is to be expected of the copy of local disks, before the memory."""
+
+    bytes: RangeView
+    ms: RangeView | None
+    bytes_per_s: RangeView | None
+    records: int
 
 
 class CpuMark(TypedDict):

@@ -41,7 +41,8 @@ NEVER: dict[str, Any] = {
 def candidate(profile: str, prospect: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
     held = between(9e7, 1e8, 1.1e8)
     path = {"bytes_per_s": held, "switchover_bytes_per_s": held, "records": 2}
-    usual = {"revision": 1, "blockers": [], "throughput": path, "notes": []}
+    usual: dict[str, Any] = {"revision": 1, "blockers": [], "throughput": path, "notes": []}
+    usual["copy_of_disks"] = None
     return {"profile": profile, "prospect": prospect, **usual, **more}
 
 
@@ -101,6 +102,20 @@ def test_blockers_and_what_is_not_known_are_told(service: StubService, vmtune: V
     ran = vmtune("forecast", "db1", "--to", "rack2")
     assert "the plan has a blocker: vm_not_running" in ran.out
     assert "note: nothing\n  remedy: migrate" in ran.out
+
+
+def test_the_copy_of_disks_is_told_as_a_part_of_the_whole(
+    service: StubService, vmtune: Vmtune
+) -> None:
+    copy = {
+        "bytes": between(2 << 30, 2 << 30, 2 << 30),
+        "ms": between(4000, 5000, 9000),
+        "bytes_per_s": None,
+        "records": 0,
+    }
+    answer(service, candidate("p", ENDS, copy_of_disks=copy))
+    ran = vmtune("forecast", "db1", "--to", "rack2")
+    assert "of that the copy of disks 5.0 s (4.0 s to 9.0 s): 2 GiB, none is recorded" in ran.out
 
 
 def test_against_the_service(real: Api, vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch) -> None:

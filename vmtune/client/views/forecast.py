@@ -88,9 +88,22 @@ def _remarks(each: Document, *, alone: bool) -> Iterator[str]:
         count = throughput["records"]
         said = f"by {count} recorded migration{'' if count == 1 else 's'}"
         yield f"{name}throughput {pace}, {said if count else 'by what is set or given'}"
+    copy = each["copy_of_disks"]
+    if copy is not None:
+        yield f"{name}{_copy(copy)}"
     for code in each["blockers"]:
         yield paint(f"{name}the plan has a blocker: {code}", "red")
     for note in each["notes"]:
         yield f"{name}note: {note['message']}"
         if note["remedy"]:
             yield f"  remedy: {note['remedy']}"
+
+
+def _copy(copy: Document) -> str:
+    """The disks' part of the time."""
+    known = f"by {copy['records']} recorded" if copy["records"] else "none is recorded"
+    pace = "" if copy["bytes_per_s"] is None else f" at {_range(copy['bytes_per_s'], rate)}"
+    return (
+        f"of that the copy of disks {_range(copy['ms'], about)}: "
+        f"{_range(copy['bytes'], size)}{pace}, {known}"
+    )

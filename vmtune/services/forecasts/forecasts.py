@@ -11,6 +11,7 @@ from uuid import UUID
 from vmtune.engine.dirty_probe import probe_dirtying
 from vmtune.errors import Problem
 from vmtune.forecast.conditions import compresses, conditions_of
+from vmtune.forecast.disk_copy import CopyProspect, copied, expect_copy, with_copy
 from vmtune.forecast.path import Sent, Throughput, channels, expect_throughput, limit_on_wire, sent
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect, expect
@@ -40,6 +41,8 @@ class Candidate:
 
     :param profile: empty where none is assigned.
     :param throughput: of the path; None where it is not known, and then there is no prospect.
+    :param copy: of the local disks that are copied before the memory, which the prospect's time and
+        bytes include; None where none is.
     :param blockers: codes of what stands against the migration.
     :param notes: what the forecast does not know, or leaves out.
     """
@@ -51,6 +54,7 @@ class Candidate:
     prospect: Prospect | None
     blockers: tuple[str, ...]
     notes: tuple[Problem, ...]
+    copy: CopyProspect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +200,10 @@ def _candidate(
     else:
         conditions = conditions_of(values)
         prospect = expect(probe, throughput, conditions, compresses(values))
+    copy = _copy(planned, past, throughput, values)
+    if copy is not None:
+        prospect = None if prospect is None or copy.ms is None else with_copy(prospect, copy)
+        notes += _copy_notes(copy, values)
     return Candidate(
         plan.profile,
         plan.revision,
@@ -204,7 +212,60 @@ def _candidate(
         prospect,
         tuple(dict.fromkeys(finding.code for finding in plan.blockers())),
         tuple(notes),
+        copy,
     )
+
+
+def _copy(
+    planned: Planned,
+    past: Sequence[Migration],
+    throughput: Throughput | None,
+    values: Mapping[str, Value],
+) -> CopyProspect | None:
+    disks = planned.plan.disks
+    if not disks:
+        return None
+    limit = values.get("max_bandwidth_bytes_per_s")
+    return expect_copy(
+        disks,
+        [found for record in past if (found := copied(record)) is not None],
+        throughput,
+        limit if isinstance(limit, int) and limit > 0 else None,
+        incremental=values.get("copy_storage_incremental") is True,
+    )
+
+
+def _copy_notes(copy: CopyProspect, values: Mapping[str, Value]) -> list[Problem]:
+    notes = []
+    if not copy.sizes_known:
+        notes.append(
+            Problem(
+                "values.copy_storage",
+                "disk_sizes_not_known",
+                "what some disks take on their host is not known: they may be copied whole",
+            )
+        )
+    if not copy.records:
+        notes.append(
+            Problem(
+                "values.copy_storage",
+                "no_copy_history",
+                "no copy of disks between these hosts is recorded: how fast their storage is, is "
+                "not known",
+                "after one such migration the bounds are narrower",
+            )
+        )
+    if values.get("copy_synchronous_writes") is not True:
+        notes.append(
+            Problem(
+                "values.copy_storage",
+                "writes_not_included",
+                "what the guest writes to its disks meanwhile is not known, and not included: the "
+                "copy takes longer by it",
+                "with copy_synchronous_writes the guest's writes wait, and the copy does not",
+            )
+        )
+    return notes
 
 
 def _known(past: Sequence[Migration], values: Mapping[str, Value]) -> list[Sent]:

@@ -3325,6 +3325,8 @@ export interface components {
              * @description What the forecast does not know or leaves out.
              */
             notes: components["schemas"]["ProblemItem"][];
+            /** @description Of the local disks that are copied before the memory, which the prospect includes; null where none is. */
+            copy_of_disks: components["schemas"]["CopyProspectView"] | null;
         };
         /**
          * ChangeKind
@@ -3734,6 +3736,22 @@ export interface components {
              * @description Whether it will catch up at these rates; null while that is not known.
              */
             converges: boolean | null;
+        };
+        /**
+         * CopyProspectView
+         * @description What is to be expected of the copy of local disks, before the memory.
+         */
+        CopyProspectView: {
+            bytes: components["schemas"]["RangeView"];
+            /** @description Null where the throughput is not known. */
+            ms: components["schemas"]["RangeView"] | null;
+            /** @description Of all disks together. */
+            bytes_per_s: components["schemas"]["RangeView"] | null;
+            /**
+             * Records
+             * @description How many recorded copies between these hosts say so.
+             */
+            records: number;
         };
         /**
          * CpuMark

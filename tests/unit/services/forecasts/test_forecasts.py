@@ -14,6 +14,8 @@ from tests.support.world import World, world
 from vmtune.engine import dirty_probe
 from vmtune.errors import Conflict, InvalidInput, NotFound
 from vmtune.forecast.probe import WHOLE_SECONDS_MS
+from vmtune.model.host.disks import BY_DEVICE, Disk, DiskAtHost
+from vmtune.model.host.hardware import UNKNOWN_OFFER, Offer
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.services.forecasts.forecasts import Forecast, ForecastService
 
@@ -110,6 +112,39 @@ async def test_a_path_that_nobody_knows_is_said(it: World, forecasts: ForecastSe
     told = await forecasts.forecast(VM, "b", values=wanted, throughput_bytes_per_s=100 * MIB)
     assert told.candidates[0].prospect is not None
     assert codes(told) == []
+
+
+async def test_the_copy_of_disks_is_part_of_the_time(
+    it: World, forecasts: ForecastService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = Disk(
+        "disk0",
+        path="/x",
+        identity=f"{BY_DEVICE}1",
+        capacity_bytes=4000 * MIB,
+        allocated_bytes=1000 * MIB,
+    )
+    there = DiskAtHost(present=True, identity=f"{BY_DEVICE}2", folder=True)
+
+    async def disks(*_: object) -> list[Disk]:
+        return [taken]
+
+    async def offer(*_: object) -> Offer:
+        return replace(UNKNOWN_OFFER, disks={"disk0": there})
+
+    monkeypatch.setattr("vmtune.testing.fake.driver.FakeDriver.disks", disks)
+    monkeypatch.setattr("vmtune.testing.fake.driver.FakeDriver.offer", offer)
+    wanted = {"max_bandwidth_bytes_per_s": 100 * MIB}
+    without = await forecasts.forecast(VM, "b", values=wanted)
+    found = await forecasts.forecast(VM, "b", values={**wanted, "copy_storage": True})
+    (before,), (after,) = without.candidates, found.candidates
+    assert before.copy is None
+    assert after.copy is not None and after.copy.ms is not None
+    assert after.copy.ms.likely == pytest.approx(10_000)
+    assert before.prospect is not None and before.prospect.total_ms is not None
+    assert after.prospect is not None and after.prospect.total_ms is not None
+    assert after.prospect.total_ms.likely >= before.prospect.total_ms.likely + 9_999
+    assert {"no_copy_history", "writes_not_included"} <= set(codes(found))
 
 
 async def test_what_is_left_out_is_said(it: World, forecasts: ForecastService) -> None:

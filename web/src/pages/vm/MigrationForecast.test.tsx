@@ -40,6 +40,7 @@ const ENDS: Candidate = {
     needs: null,
   },
   notes: [],
+  copy_of_disks: null,
 };
 const ENDLESS: Candidate = {
   ...ENDS,
@@ -92,6 +93,20 @@ test("nothing is measured before it is asked for, and the profiles are compared"
   expect(table).toHaveTextContent("1 GiB");
   expect(table).toHaveTextContent("needs a downtime limit of 3.1 s or 1 GiB/s of throughput");
   expect(screen.getByText(/128 MiB\/s, by 3 migrations\. Measured 65 s ago/)).toBeVisible();
+});
+
+test("the copy of disks is told as a part of the whole", async () => {
+  const copy = {
+    bytes: range(2 ** 31, 2 ** 31, 2 ** 31),
+    ms: range(4000, 5000, 9000),
+    bytes_per_s: null,
+    records: 0,
+  };
+  forecastVm.mockResolvedValue(told({ ...ENDS, copy_of_disks: copy }));
+  await ask("fast", "Forecast and compare");
+  expect(
+    await screen.findByText("fast: of that the copy of disks 5.0 s (4.0 s to 9.0 s), 2 GiB."),
+  ).toBeVisible();
 });
 
 test("what is not known is said with what would make it known", async () => {

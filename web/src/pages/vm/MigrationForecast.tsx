@@ -48,6 +48,16 @@ const COLUMNS: readonly ColumnOf<Candidate>[] = [
   { title: "Sent", cell: (each) => between(each.prospect?.sent_bytes ?? null, bytes) },
 ];
 
+/** The disks' part of time and bytes, of each profile that copies some. */
+export function copies(all: readonly Candidate[]): string[] {
+  return all.flatMap((each) => {
+    const copy = each.copy_of_disks;
+    if (copy === null) return [];
+    const took = copy.ms === null ? "a time that is not known" : between(copy.ms, about);
+    return [`${named(each)}: of that the copy of disks ${took}, ${between(copy.bytes, bytes)}`];
+  });
+}
+
 /** The forecast for the chosen profile and, where one is chosen, the others: asked for by a button,
  * since the guest is measured for it. */
 export function MigrationForecast({
@@ -115,6 +125,9 @@ function Told({ found }: { found: Schemas["MigrationForecastView"] }) {
         {[...paths].join(". ")}. Measured{" "}
         {found.probe.age_s < 1 ? "just now" : `${about(found.probe.age_s * 1000)} ago`}.
       </StackItem>
+      {copies(found.candidates).map((said) => (
+        <StackItem key={said}>{said}.</StackItem>
+      ))}
       {remarks(found.candidates).map(([note, of]) => (
         <StackItem key={note.message}>
           <Alert isInline isPlain variant="info" title={`${of}: ${note.message}`}>
