@@ -18,6 +18,26 @@ export interface Progress {
   outlook: Outlook | null;
   /** Where the dirty-ring reaper runs. */
   reaper?: { interval_ms: number; fullest: number };
+  /** Where local disks are copied: they come before the memory, whose figures are 0 until then. */
+  phase?: "disks" | "memory";
+  disks?: CopyProgress[];
+  /** Until all disks have caught up with the guest; null where that is not known. */
+  disks_left_ms?: number | null;
+}
+
+/** How far the copy of a disk is. */
+export interface CopyProgress {
+  target: string;
+  copied_bytes: number;
+  total_bytes: number;
+  bytes_per_s: number;
+  /** What the guest writes meanwhile. */
+  written_bytes_per_s: number;
+  left_ms: number | null;
+  /** False where the guest writes as fast as is copied; null while that is not known. */
+  converges: boolean | null;
+  /** It has caught up, and follows the guest. */
+  ready: boolean;
 }
 
 export interface Outlook {

@@ -1,6 +1,7 @@
 import { Progress as Bar, ProgressMeasureLocation } from "@patternfly/react-core";
 import { Link } from "react-router";
 import type { Progress } from "../api/progress";
+import { copying } from "./copying";
 import { bytes, duration, percent, rate } from "./format";
 import { expected } from "./outlook";
 
@@ -19,27 +20,29 @@ export function MigrationProgress({
   progress: Progress | undefined;
 }) {
   const end = progress ? expected(progress) : null;
-  const told = progress
-    ? [
-        ...(end === null ? [] : [end]),
-        `iteration ${progress.iteration}`,
-        `${bytes(progress.remaining_bytes)} left`,
-        `sends ${rate(progress.throughput_bytes_per_s)}`,
-        progress.dirty_bytes_per_s === null
-          ? "dirty rate not known yet"
-          : `dirties ${rate(progress.dirty_bytes_per_s)}`,
-        ...(progress.throttle_percent ? [`throttle ${percent(progress.throttle_percent)}`] : []),
-        ...(progress.expected_downtime_ms === null
-          ? []
-          : [`downtime ${duration(progress.expected_downtime_ms)} expected`]),
-        ...(progress.reaper
-          ? [
-              `rings reaped every ${duration(progress.reaper.interval_ms)}, ` +
-                `fullest ${percent(progress.reaper.fullest * 100)}`,
-            ]
-          : []),
-      ].join(" · ")
-    : "waiting for data";
+  const told = !progress
+    ? "waiting for data"
+    : progress.phase === "disks"
+      ? copying(progress)
+      : [
+          ...(end === null ? [] : [end]),
+          `iteration ${progress.iteration}`,
+          `${bytes(progress.remaining_bytes)} left`,
+          `sends ${rate(progress.throughput_bytes_per_s)}`,
+          progress.dirty_bytes_per_s === null
+            ? "dirty rate not known yet"
+            : `dirties ${rate(progress.dirty_bytes_per_s)}`,
+          ...(progress.throttle_percent ? [`throttle ${percent(progress.throttle_percent)}`] : []),
+          ...(progress.expected_downtime_ms === null
+            ? []
+            : [`downtime ${duration(progress.expected_downtime_ms)} expected`]),
+          ...(progress.reaper
+            ? [
+                `rings reaped every ${duration(progress.reaper.interval_ms)}, ` +
+                  `fullest ${percent(progress.reaper.fullest * 100)}`,
+              ]
+            : []),
+        ].join(" · ");
   return (
     <>
       {/* Not as the bar's title, which PatternFly hides from screen readers. */}
@@ -58,7 +61,10 @@ export function MigrationProgress({
 export function SpokenProgress({ progress }: { progress: Progress | undefined }) {
   return (
     <span className="pf-v6-screen-reader" role="status">
-      {progress && `${progress.status}, ${Math.floor(progress.share * 10) * 10} %`}
+      {progress &&
+        `${progress.phase === "disks" ? "copying disks" : progress.status}, ${
+          Math.floor(progress.share * 10) * 10
+        } %`}
     </span>
   );
 }

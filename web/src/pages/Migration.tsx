@@ -18,6 +18,7 @@ import { MigrationLabel, startedBy } from "../components/StateLabel";
 import { useToasts } from "../components/toasts";
 import { useProgress } from "../components/useProgress";
 import { Change } from "./migration/Change";
+import { Disks } from "./migration/Disks";
 import { Intent } from "./migration/Intent";
 import { standing } from "./migration/now";
 import { Outcomes } from "./migration/Outcomes";
@@ -93,6 +94,11 @@ export default function MigrationPage() {
                     </StackItem>
                   )}
                 </>
+              )}
+              {data.disks.length > 0 && (
+                <StackItem>
+                  <Disks record={data} live={progress?.disks} />
+                </StackItem>
               )}
               {paused && (
                 <StackItem>

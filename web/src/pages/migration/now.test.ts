@@ -57,3 +57,11 @@ test("the rings are told where a reaper runs", () => {
     "reaped every 250 ms, highest fill 50 %",
   );
 });
+
+test("of the memory nothing is told while disks are copied", () => {
+  const now = progress({ phase: "disks", disks: [], disks_left_ms: 12_000 });
+  expect(said(LIMITED, now, undefined)).toEqual({
+    Phase: "disks are copied, then the memory",
+    Disks: "about 12 s left",
+  });
+});

@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client";
 import type { Progress } from "../../api/progress";
 import type { Fact } from "../../components/Facts";
 import { bytes, count, duration, percent, rate } from "../../components/format";
-import { expected } from "../../components/outlook";
+import { about, expected } from "../../components/outlook";
 
 const UNKNOWN = "unknown";
 
@@ -16,6 +16,13 @@ export function standing(
   sample: Schemas["SampleView"] | undefined,
 ): Fact[] {
   if (progress === undefined) return [["Phase", UNKNOWN]];
+  if (progress.phase === "disks") {
+    const left = progress.disks_left_ms ?? null;
+    return [
+      ["Phase", "disks are copied, then the memory"],
+      ...(left === null ? [] : ([["Disks", `about ${about(left)} left`]] satisfies Fact[])),
+    ];
+  }
   const end = expected(progress);
   const limit = record.outcomes.find((each) => each.tunable === "downtime_limit_ms");
   const facts: Fact[] = [

@@ -1,0 +1,44 @@
+import { screen } from "@testing-library/react";
+import { expect, test } from "vitest";
+import type { Schemas } from "../../api/client";
+import { rendered } from "../../test/rendered";
+import { Disks } from "./Disks";
+
+const DISK: Schemas["CopiedDiskView"] = {
+  target: "vda",
+  path: "/images/a",
+  created: true,
+  total_bytes: 1000,
+  copied_bytes: 250,
+  ready_ms: null,
+  bytes_per_s: 0,
+  written_bytes_per_s: 0,
+  left_ms: null,
+  converges: null,
+};
+const LIVE = { ...DISK, copied_bytes: 500, left_ms: 4000, ready: false };
+
+test("each disk has a bar, which follows the events", () => {
+  const record = { disks: [DISK], ended: false };
+  const { again } = rendered(<Disks record={record} live={undefined} />);
+  const bar = screen.getByRole("progressbar", { name: /vda: \/images\/a/ });
+  expect(bar).toHaveAttribute("aria-valuenow", "25");
+  again(<Disks record={record} live={[LIVE]} />);
+  expect(bar).toHaveAttribute("aria-valuenow", "50");
+  expect(screen.getByText(/about 4\.0 s left/)).toBeVisible();
+});
+
+test("once it has ended the record counts", () => {
+  const done = { ...DISK, copied_bytes: 1000, ready_ms: 6100 };
+  rendered(<Disks record={{ disks: [done], ended: true }} live={[LIVE]} />);
+  expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuenow", "100");
+  expect(screen.getByText(/has caught up · after 6\.1 s · its image was made/)).toBeVisible();
+});
+
+test("a disk that does not catch up is said while it runs", () => {
+  const stuck = { ...LIVE, converges: false, left_ms: null, written_bytes_per_s: 2048 };
+  const { again } = rendered(<Disks record={{ disks: [DISK], ended: false }} live={[stuck]} />);
+  expect(screen.getByText(/vda does not catch up/)).toBeVisible();
+  again(<Disks record={{ disks: [{ ...DISK, converges: false }], ended: true }} live={[stuck]} />);
+  expect(screen.queryByText(/vda does not catch up/)).toBeNull();
+});

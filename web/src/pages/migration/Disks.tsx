@@ -1,0 +1,76 @@
+import {
+  Alert,
+  Progress as Bar,
+  Card,
+  CardBody,
+  CardTitle,
+  ProgressMeasureLocation,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
+import type { Schemas } from "../../api/client";
+import type { CopyProgress } from "../../api/progress";
+import { behind, copied } from "../../components/copying";
+import { duration, rate } from "../../components/format";
+import { about } from "../../components/outlook";
+
+type Record = Pick<Schemas["MigrationView"], "disks" | "ended">;
+type Disk = Record["disks"][number];
+
+/** The disks that are copied with a migration: a bar for each, live while it runs. */
+export function Disks({
+  record,
+  live,
+}: {
+  record: Record;
+  live: readonly CopyProgress[] | undefined;
+}) {
+  const now = new Map((record.ended ? [] : (live ?? [])).map((each) => [each.target, each]));
+  const disks = record.disks.map((disk) => ({ disk, seen: now.get(disk.target) ?? stored(disk) }));
+  return (
+    <Card component="section" aria-label="Copied disks">
+      <CardTitle component="h2">Copied disks</CardTitle>
+      <CardBody>
+        <Stack hasGutter>
+          {disks.map(({ disk, seen }) => {
+            const stuck = record.ended ? null : behind(seen);
+            return (
+              <StackItem key={disk.target}>
+                <Bar
+                  title={`${disk.target}: ${disk.path}`}
+                  value={part(seen)}
+                  measureLocation={ProgressMeasureLocation.outside}
+                  helperText={said(disk, seen, record.ended)}
+                />
+                {stuck && <Alert isInline isPlain variant="warning" title={stuck} />}
+              </StackItem>
+            );
+          })}
+        </Stack>
+      </CardBody>
+    </Card>
+  );
+}
+
+/** What the record says, where no event has come. */
+function stored(disk: Disk): CopyProgress {
+  return { ...disk, ready: disk.ready_ms !== null };
+}
+
+/** In percent; all of it only once it has caught up. */
+export function part({ copied_bytes, total_bytes, ready }: CopyProgress): number {
+  if (ready) return 100;
+  return total_bytes > 0 ? Math.min(99, Math.floor((copied_bytes / total_bytes) * 100)) : 0;
+}
+
+export function said(disk: Disk, seen: CopyProgress, ended: boolean): string {
+  return [
+    copied(seen),
+    ...(disk.ready_ms === null ? [] : [`after ${duration(disk.ready_ms)}`]),
+    ...(ended || seen.left_ms === null || seen.ready ? [] : [`about ${about(seen.left_ms)} left`]),
+    ...(ended || seen.written_bytes_per_s === 0
+      ? []
+      : [`the guest writes ${rate(seen.written_bytes_per_s)}`]),
+    ...(disk.created ? ["its image was made for this migration"] : []),
+  ].join(" · ");
+}
