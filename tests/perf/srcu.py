@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tests.perf.report import Check, environment, finish, spread
-from vmtune.bench.boot.run import srcutree
+from vmtune.bench.machine.srcutree import srcutree
 from vmtune.hypervisor.linux.srcu import UPDATES, config_hz, measure_srcu, usual_vcpus
 from vmtune.model.host.srcu_cost import (
     BOOT_GRACE_PERIODS,

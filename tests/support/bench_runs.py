@@ -18,6 +18,7 @@ from vmtune.bench.migration.order import Phase, RunProgress, RunResult, Testbed
 from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
 from vmtune.bench.model.runs.run import RunRecord, RunState
+from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import (
     BlockRecord,
     CpuMark,
@@ -26,6 +27,8 @@ from vmtune.bench.model.scenario.block import (
     ProcessSample,
 )
 from vmtune.bench.order import AnyOrder
+from vmtune.bench.srcu.order import SrcuOrder
+from vmtune.model.host.srcu_cost import Distribution, SrcuCost
 from vmtune.model.versions import Version
 
 
@@ -78,6 +81,8 @@ class FakeRunner:
             return RunRecord(ended_ms=2500, block=block_record(number))
         if isinstance(order, BootOrder):
             return RunRecord(ended_ms=900, boot=boot_record(number))
+        if isinstance(order, SrcuOrder):
+            return RunRecord(ended_ms=700, srcu=srcu_record(number))
         return self.record(number)
 
     async def begun(self) -> None:
@@ -181,6 +186,20 @@ def boot_record(number: int = 1) -> BootRecord:
         host_kernel="6.1.0",
         srcutree={"srcu_max_nodelay": "400"},
         serial_tail="vmtune guest",
+    )
+
+
+def srcu_record(number: int = 1) -> SrcuRecord:
+    """A record of updates of which each grace period took so many milliseconds."""
+    add = Distribution.of([number * 1_000_000] * 1000)
+    delete = Distribution.of([number * 2_000_000] * 1000)
+    return SrcuRecord(
+        SrcuCost(2, add, delete, add, delete),
+        700.0,
+        2000,
+        "6.1.0",
+        {"srcu_max_nodelay": "400"},
+        250,
     )
 
 

@@ -1,12 +1,13 @@
 """Every scenario that ships, of each kind, by its name; and why one cannot be run here.
 
-Those of migrations are in :mod:`vmtune.bench.migration.families`. Of blocks and boots each
-combination can be requested (`vmtune bench block`, `vmtune bench boot`); the listed ones are the
-most informative.
+Those of migrations are in :mod:`vmtune.bench.migration.families`. Of the others each
+combination can be requested (`vmtune bench block`, `boot` and `srcu`); the listed ones are the most
+informative.
 """
 
 from __future__ import annotations
 
+import platform
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ from vmtune.bench.boot.firmware import find_firmware
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
 from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.model.kinds import ScenarioKind
-from vmtune.bench.model.scenario import block, boot
-from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of
+from vmtune.bench.model.scenario import block, boot, srcu
+from vmtune.bench.model.scenario.any_kind import AloneScenario, AnyScenario, kind_of
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.matrix_cells import (
@@ -29,8 +30,10 @@ from vmtune.bench.model.scenario.matrix_cells import (
     Firmware,
     IoPattern,
     NodeKind,
+    SrcuCell,
 )
 from vmtune.bench.model.scenario.parts import MIB
+from vmtune.bench.model.scenario.srcu import SrcuScenario
 from vmtune.errors import SetupError
 from vmtune.units import Unit
 
@@ -43,6 +46,11 @@ _BOOT_WHY = (
     "How long a VM takes from QEMU's start to its user space, and how often KVM's memory regions "
     "change meanwhile: on each change an affected kernel waits. Run it before and after a change "
     "of the host's kernel."
+)
+_SRCU_WHY = (
+    "What one update of a VM's memory map costs, while its vCPUs spin: KVM waits for SRCU grace "
+    "periods, and firmware makes thousands. Run it before and after a change of the host's kernel "
+    "or of srcutree's parameters."
 )
 _K4, _K128 = 4096, 128 * 1024
 _BLOCKS = (
@@ -62,6 +70,8 @@ _BOOTS = tuple(
     if not boot.why_not(guest, firmware)
     for accelerator in Accelerator
 )
+
+_SPINNING = (1, 2, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +101,20 @@ def _boot(cell: BootCell) -> BootScenario:
     return BootScenario(cell, title, _BOOT_WHY)
 
 
+def _srcu(cell: SrcuCell) -> SrcuScenario:
+    spin = "1 vCPU spins" if cell.vcpus == 1 else f"{cell.vcpus} vCPUs spin"
+    return SrcuScenario(cell, f"Updates of a memory map while {spin}", _SRCU_WHY)
+
+
 def _by_name(found: Iterable[AnyScenario]) -> Mapping[str, AnyScenario]:
     return MappingProxyType({one.name: one for one in found})
 
 
 BLOCK_SCENARIOS = _by_name(_block(BlockCell(*each)) for each in _BLOCKS)
 BOOT_SCENARIOS = _by_name(_boot(BootCell(*each)) for each in _BOOTS)
+SRCU_SCENARIOS = _by_name(_srcu(SrcuCell(vcpus)) for vcpus in _SPINNING)
 CATALOGUE: Mapping[str, AnyScenario] = MappingProxyType(
-    {**SCENARIOS, **BLOCK_SCENARIOS, **BOOT_SCENARIOS}
+    {**SCENARIOS, **BLOCK_SCENARIOS, **BOOT_SCENARIOS, **SRCU_SCENARIOS}
 )
 """Every scenario by name, in the order in which they are listed."""
 
@@ -112,6 +128,7 @@ OFFERED: Mapping[str, OfferedFamily] = MappingProxyType(
         },
         block.KIND: OfferedFamily(block.KIND, "Block I/O of a QEMU", ScenarioKind.BLOCK),
         boot.KIND: OfferedFamily(boot.KIND, "Boot of a VM", ScenarioKind.BOOT),
+        srcu.KIND: OfferedFamily(srcu.KIND, "Updates of a VM's memory map", ScenarioKind.SRCU),
     }
 )
 """Every family by name, likewise."""
@@ -120,7 +137,7 @@ assert all(OFFERED[one.family].kind is kind_of(one) for one in CATALOGUE.values(
 
 
 def why_not_alone(
-    scenario: BlockScenario | BootScenario,
+    scenario: AloneScenario,
     testbed: DirectTestbed,
     kvm_usable: bool,
     memory_bytes: int | None,
@@ -130,6 +147,8 @@ def why_not_alone(
 
     :param memory_bytes: the host's; None where it is not known.
     """
+    if isinstance(scenario, SrcuScenario):
+        return why_not_updates(kvm_usable)
     if shutil.which(testbed.qemu) is None:
         return f"there is no program {testbed.qemu}"
     if isinstance(scenario, BlockScenario):
@@ -147,3 +166,10 @@ def why_not_alone(
     except SetupError as error:
         return str(error)
     return ""
+
+
+def why_not_updates(kvm_usable: bool, machine: str = platform.machine()) -> str:
+    """Why updates of memory maps cannot be timed here; empty where nothing is known against it."""
+    if machine != "x86_64":
+        return f"it is measured on x86-64 only, and this is {machine}"
+    return "" if kvm_usable else "it needs KVM, and this machine has no usable /dev/kvm"

@@ -12,6 +12,7 @@ from vmtune.bench.migration.guest_passes import Span
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, SUCCESS
 from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord, RunState
+from vmtune.bench.srcu.reduce import reduce_srcu
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import Sample
 from vmtune.model.tunables.tunable import Value
@@ -29,6 +30,8 @@ def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> d
         return {**reduce_block(record.block), **dict(_success(ScenarioKind.BLOCK, state))}
     if record.boot is not None:
         return {**reduce_boot(record.boot), **dict(_success(ScenarioKind.BOOT, state))}
+    if record.srcu is not None:
+        return {**reduce_srcu(record.srcu), **dict(_success(ScenarioKind.SRCU, state))}
     migration = _migration(record)
     found = {
         **dict(_success(ScenarioKind.MIGRATION, state)),

@@ -15,6 +15,8 @@ from vmtune.bench.migration.order import RunProgress, RunResult
 from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.runs.run import RunRecord
 from vmtune.bench.order import AnyOrder
+from vmtune.bench.srcu.order import SrcuOrder
+from vmtune.bench.srcu.run import run_srcu
 
 
 async def run_any(order: AnyOrder, on_progress: Callable[[RunProgress], None]) -> RunResult:
@@ -27,6 +29,8 @@ async def run_any(order: AnyOrder, on_progress: Callable[[RunProgress], None]) -
         return await _block(order, on_progress)
     if isinstance(order, BootOrder):
         return await _boot(order, on_progress)
+    if isinstance(order, SrcuOrder):
+        return await _srcu(order, on_progress)
     return await run_migration(order, on_progress)
 
 
@@ -50,3 +54,9 @@ async def _boot(order: BootOrder, on_progress: Callable[[RunProgress], None]) ->
     done = await run_boot(order, on_progress)
     record = RunRecord(ended_ms=round(done.record.ended_ms), boot=done.record)
     return RunResult(done.state, record, done.failure, done.kvm)
+
+
+async def _srcu(order: SrcuOrder, on_progress: Callable[[RunProgress], None]) -> RunResult:
+    done = await run_srcu(order, on_progress)
+    record = RunRecord(ended_ms=round(done.record.ended_ms), srcu=done.record)
+    return RunResult(done.state, record, kvm=True)

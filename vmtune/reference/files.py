@@ -23,6 +23,8 @@ class FileKind(StrEnum):
     """:mod:`vmtune.bench.model.campaign.matrix`"""
     BOOT = "boot"
     """:mod:`vmtune.bench.model.campaign.matrix`"""
+    SRCU = "srcu"
+    """:mod:`vmtune.bench.model.campaign.matrix`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +65,5 @@ def scenario_file(name: str) -> ScenarioFile:
 
 def _read(name: str, text: str) -> ScenarioFile:
     document = tomllib.loads(text)
-    kinds = [kind for kind in (FileKind.BLOCK, FileKind.BOOT) if kind.value in document]
+    kinds = [kind for kind in FileKind if kind.value in document]
     return ScenarioFile(name, kinds[0] if kinds else FileKind.CAMPAIGN, document["title"], text)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
 from vmtune.bench.model.runs.run import Run
-from vmtune.bench.model.scenario.matrix_cells import Accelerator, BlockCell, BootCell
+from vmtune.bench.model.scenario.matrix_cells import Accelerator, BlockCell, BootCell, SrcuCell
 from vmtune.documents.dataclass_json import from_json
 from vmtune.errors import InvalidInput
 from vmtune.model.doctor.kernel import SrcuState, judge_srcu
@@ -68,21 +68,32 @@ def _of_block(run: Run) -> dict[str, object]:
 
 def _of_boot(run: Run) -> dict[str, object]:
     cell = _cell(BootCell, run)
-    release = _at(run.environment, "kernel", "release")
-    parameters = _at(run.environment, "kernel", "srcutree")
-    known = parameters if isinstance(parameters, Mapping) else {}
-    srcu = judge_srcu(str(release or ""), known).state
     found: dict[str, object] = {}
     if cell is not None:
         found |= {
             # What KVM waits for; a guest by TCG waits for nothing of the kind.
-            "srcu": _SRCU.get(srcu) if cell.accelerator is Accelerator.KVM else None,
+            "srcu": _waiting(run) if cell.accelerator is Accelerator.KVM else None,
             "vcpus": cell.vcpus,
             "memory_bytes": cell.memory_bytes,
             "accelerator": cell.accelerator.value,
             "firmware": cell.firmware.value,
         }
     return found
+
+
+def _of_srcu(run: Run) -> dict[str, object]:
+    cell = _cell(SrcuCell, run)
+    if cell is None:
+        return {}
+    return {"srcu": _waiting(run), "vcpus": cell.vcpus, "accelerator": Accelerator.KVM.value}
+
+
+def _waiting(run: Run) -> object:
+    """How the host's kernel waits for grace periods; None where it cannot be told."""
+    release = _at(run.environment, "kernel", "release")
+    record = run.record and (run.record.boot or run.record.srcu)
+    parameters = record.srcutree if record else {}
+    return _SRCU.get(judge_srcu(str(release or ""), parameters).state)
 
 
 _Cell = TypeVar("_Cell")
@@ -100,6 +111,7 @@ _OF_KIND: Mapping[ScenarioKind, Callable[[Run], dict[str, object]]] = {
     ScenarioKind.MIGRATION: _of_migration,
     ScenarioKind.BLOCK: _of_block,
     ScenarioKind.BOOT: _of_boot,
+    ScenarioKind.SRCU: _of_srcu,
 }
 assert set(_OF_KIND) == set(ScenarioKind)
 

@@ -35,7 +35,7 @@ Plan = Annotated[
     dict[str, Any],
     Body(
         description="The content of a campaign file as JSON: name, scenario, arms, blocks, seed, "
-        "primary_metric, margin_percent, cells and more; or a matrix, with block or boot in "
+        "primary_metric, margin_percent, cells and more; or a matrix, with block, boot or srcu in "
         "place of scenario and cells.",
         examples=[
             {

@@ -18,6 +18,7 @@ from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.runs.run import HostSide, Run, RunState, Testbed
 from vmtune.bench.model.runs.series import Head, Series
+from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME, vm_of_setup
 from vmtune.bench.services.runs.runs import QueuedRun, RunDetails
@@ -185,6 +186,7 @@ class RunHeadView(Model):
         description="Of a block run, without its series; has the full JSON of fio."
     )
     boot: BootRecord | None = Field(description="Of a boot run.")
+    srcu: SrcuRecord | None = Field(description="Of a run of updates of a memory map.")
 
     @classmethod
     def of(cls, head: Head) -> RunHeadView:

@@ -83,7 +83,7 @@ Finding = Literal["better", "no better settings found", "nothing feasible"]
 
 FoundKind = Literal["vm", "host", "profile", "migration", "campaign", "study", "run"]
 
-Group = Literal["time", "guest", "CPU", "transfer", "control", "load", "memory", "boot"]
+Group = Literal["time", "guest", "CPU", "transfer", "control", "load", "memory", "boot", "updates"]
 
 HealthStatus = Literal["ok", "degraded"]
 
@@ -201,7 +201,7 @@ SamplesKept = Literal["whole", "thinned", "dropped"]
 
 Scale = Literal["ratio", "difference", "share"]
 
-ScenarioKind = Literal["migration", "block", "boot"]
+ScenarioKind = Literal["migration", "block", "boot", "srcu"]
 
 Scope = Literal["read", "profile", "apply", "migrate", "bench", "host", "metrics", "admin"]
 
@@ -739,6 +739,17 @@ class DirtiedView(TypedDict):
 
     after_ms: float
     dirty_bytes: float
+
+
+class Distribution(TypedDict):
+    """Of the times of one kind of update, in microseconds."""
+
+    count: int
+    median_us: float
+    p90_us: float
+    p99_us: float
+    most_us: float
+    mean_us: float
 
 
 class DraftView(TypedDict):
@@ -2169,6 +2180,7 @@ class RunHeadView(TypedDict):
     postcopy: PostcopyView | None
     block: BlockRecord | None
     boot: BootRecord | None
+    srcu: SrcuRecord | None
 
 
 class RunPage(TypedDict):
@@ -2442,6 +2454,27 @@ class Spread(TypedDict):
 
     metric: str
     summary: Summary
+
+
+class SrcuCost(TypedDict):
+    """What was measured with a VM of `vcpus` that spin."""
+
+    vcpus: int
+    add: Distribution
+    delete: Distribution
+    idle_add: Distribution
+    idle_delete: Distribution
+
+
+class SrcuRecord(TypedDict):
+    """Everything that was recorded of a run of updates."""
+
+    cost: SrcuCost
+    ended_ms: float
+    asked: NotRequired[int]
+    host_kernel: NotRequired[str]
+    srcutree: NotRequired[dict[str, str]]
+    config_hz: NotRequired[int | None]
 
 
 class StatedIntentView(TypedDict):

@@ -19,7 +19,7 @@ from vmtune.bench.boot.linux import kernel_version, linux_kernel
 from vmtune.bench.boot.payload import BootGuestFiles
 from vmtune.bench.boot.qemu import command_line, lay_out
 from vmtune.bench.boot.reduce import reduce_boot
-from vmtune.bench.boot.run import srcutree
+from vmtune.bench.machine.srcutree import srcutree
 from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_LIMIT, BOOT_METRICS, BOOT_SHARE
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMark, BootMarkName, BootRecord
 from vmtune.bench.model.scenario.boot import BootScenario

@@ -20,7 +20,13 @@ from vmtune.bench.model.campaign.campaign import (
 )
 from vmtune.bench.model.campaign.file import from_json, to_json
 from vmtune.bench.model.campaign.file import read_toml as read_campaign
-from vmtune.bench.model.campaign.matrix import BlockMatrix, BootMatrix, MatrixPlan, campaign_of
+from vmtune.bench.model.campaign.matrix import (
+    BlockMatrix,
+    BootMatrix,
+    MatrixPlan,
+    SrcuMatrix,
+    campaign_of,
+)
 from vmtune.bench.model.campaign.matrix import read_toml as read_matrix
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState
@@ -73,6 +79,7 @@ def test_what_ships() -> None:
         "drop-duration-quick": "campaign",
         "noise": "campaign",
         "srcu-boot": "boot",
+        "srcu-updates": "srcu",
         "stock-against-tuned": "campaign",
         "zero-copy-load": "campaign",
         "zero-copy-load-quick": "campaign",
@@ -108,7 +115,8 @@ def test_a_matrix_loads_and_keeps_its_promises(file: ScenarioFile) -> None:
     what = "boots" if file.kind is FileKind.BOOT else "measurements"
     comments = " ".join(line.strip("# ") for line in file.text.splitlines() if line[:1] == "#")
     assert f"{made.run_count} {what}" in comments
-    assert isinstance(made.matrix, BootMatrix if file.kind is FileKind.BOOT else BlockMatrix)
+    kinds = {FileKind.BLOCK: BlockMatrix, FileKind.BOOT: BootMatrix, FileKind.SRCU: SrcuMatrix}
+    assert isinstance(made.matrix, kinds[file.kind])
     meant = campaign_of(made)
     assert meant.run_count == made.run_count + meant.warmup_runs
     assert meant.kind == file.kind
@@ -125,7 +133,7 @@ def test_a_file_that_repeats_a_source_says_which(file: ScenarioFile) -> None:
     made = campaign(file.name) if file in CAMPAIGNS else matrix(file.name)
     chosen = made.published
     if chosen is None:
-        assert file.name in ("noise", "stock-against-tuned")
+        assert file.name in ("noise", "srcu-updates", "stock-against-tuned")
         return
     source = reference(chosen.reference)
     assert file.name in source.scenarios

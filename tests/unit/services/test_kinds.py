@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.bench_runs import FakeRunner, block_record, boot_record, fio_json
+from tests.support.bench_runs import FakeRunner, block_record, boot_record, fio_json, srcu_record
 from tests.unit.bench.services.campaigns.test_campaigns import Bench, make, started
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.boot.order import BootOrder
@@ -32,6 +32,7 @@ from vmtune.bench.services.comparisons.arms import expected_differences
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.bench.services.runs.files import whole_run
 from vmtune.bench.services.runs.runs import RunRequest
+from vmtune.bench.srcu.order import SrcuOrder
 from vmtune.errors import Blocked, InvalidInput
 from vmtune.stats.model import Verdict
 from vmtune.storage import Store, upgrade
@@ -99,6 +100,25 @@ async def test_a_boot_is_recorded_whole(bench: Bench) -> None:
     record = bench.it.store.runs.record(done.id)
     assert record is not None and record.boot == boot_record(1)
     assert done.environment["accelerator"] == "tcg"
+
+
+async def test_updates_are_recorded_whole(store: Store, tmp_path: Path) -> None:
+    async with started(make(store, tmp_path, FakeRunner(), kvm=True)) as made:
+        queued = await made.it.runs.start(RunRequest("srcu/2-vcpus"))
+        done = await made.it.ended(queued.run)
+        assert (done.state, done.kind) == (RunState.COMPLETED, ScenarioKind.SRCU)
+        (order,) = made.it.runner.orders
+        assert isinstance(order, SrcuOrder)
+        assert done.metrics["grace_period_us"] == 1000
+        assert done.metrics["srcu_boot_ms"] == 9000
+        assert set(done.metrics) == set(METRICS_OF[ScenarioKind.SRCU])
+        record = made.it.store.runs.record(done.id)
+        assert record is not None and record.srcu == srcu_record(1)
+        assert not {"network", "qemu"} & done.environment.keys()
+        with pytest.raises(InvalidInput) as refused:
+            await made.it.runs.start(RunRequest("srcu/1-vcpu", values={"auto_converge": True}))
+        (problem,) = refused.value.problems
+        assert (problem.field, problem.code) == ("values.auto_converge", "not_for_updates")
 
 
 async def test_a_changed_scenario_is_called_by_what_it_is(bench: Bench) -> None:
@@ -256,8 +276,12 @@ def test_accelerators_differ_on_purpose() -> None:
 
 @pytest.mark.parametrize(
     "record",
-    [RunRecord(ended_ms=2500, block=block_record()), RunRecord(ended_ms=900, boot=boot_record())],
-    ids=["block", "boot"],
+    [
+        RunRecord(ended_ms=2500, block=block_record()),
+        RunRecord(ended_ms=900, boot=boot_record()),
+        RunRecord(ended_ms=700, srcu=srcu_record()),
+    ],
+    ids=["block", "boot", "srcu"],
 )
 async def test_files_bring_back_the_same(bench: Bench, record: RunRecord) -> None:
     done = await ended(bench, RunRequest(BLOCK if record.block else BOOT))

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 from vmtune.bench.boot.firmware import FirmwareFiles, find_firmware
 from vmtune.bench.boot.log import REGIONS, BootLog
@@ -14,6 +13,7 @@ from vmtune.bench.boot.order import BootOrder, BootPhase, BootResult
 from vmtune.bench.boot.payload import BootGuestFiles, prepare_guest
 from vmtune.bench.boot.qemu import BootFiles, BootQemu, command_line, lay_out
 from vmtune.bench.machine.environment import read_qemu
+from vmtune.bench.machine.srcutree import srcutree
 from vmtune.bench.migration.order import RunProgress
 from vmtune.bench.migration.stage import finish
 from vmtune.bench.model.runs.boot_record import BootEnd, BootMarkName, BootRecord
@@ -25,7 +25,6 @@ from vmtune.errors import SetupError
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.programs import require_programs
 
-SRCUTREE = Path("/sys/module/srcutree/parameters")
 _REPORT_EVERY_S = 0.25
 _DIES_WITHIN_S = 0.5
 _PHASES = {
@@ -176,16 +175,6 @@ class _Boot:
             srcutree=srcutree(),
             serial_tail=log.serial_tail,
         )
-
-
-def srcutree(folder: Path = SRCUTREE) -> dict[str, str]:
-    """The parameters of the host kernel's SRCU; empty for a kernel without any."""
-    found = {}
-    with contextlib.suppress(OSError):
-        for path in sorted(folder.iterdir()):
-            with contextlib.suppress(OSError):
-                found[path.name] = path.read_text(errors="replace").strip()
-    return found
 
 
 class Reporter:

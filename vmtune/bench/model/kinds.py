@@ -15,6 +15,8 @@ class ScenarioKind(StrEnum):
     """Block I/O of a QEMU without a guest."""
     BOOT = "boot"
     """The boot of a fresh VM."""
+    SRCU = "srcu"
+    """Updates of a VM's memory map, each of which waits for SRCU grace periods."""
 
 
 def kind_of_setup(setup: Mapping[str, object]) -> ScenarioKind:

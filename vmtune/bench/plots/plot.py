@@ -20,11 +20,12 @@ def plot_run(run: Run) -> str:
     and the switchover marked in all of them. Below: metrics, tunables, steps, environment. A
     track that the run has nothing for is left out, and one with more points than there are
     pixels keeps its outline. Of a load there is what QEMU took of its host, and of a boot a table
-    of what it reached.
+    of what it reached; of updates there are their metrics.
     """
     record = run.record
     window = window_of(record) if record else None
-    tracks = tracks_of(run, window) if window and record and not record.boot else []
+    timed = record and not (record.boot or record.srcu)
+    tracks = tracks_of(run, window) if window and record and timed else []
     marks = marks_of(run, window) if window else Marks()
     return render(
         "run.html",

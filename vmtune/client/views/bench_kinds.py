@@ -1,4 +1,5 @@
-"""Tables of runs of blocks and of boots: what was measured, by scenario and by QEMU or arm."""
+"""Tables of runs of blocks, of boots and of updates of memory maps: what was measured, by scenario
+and by QEMU or arm."""
 
 # ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
 
@@ -30,7 +31,24 @@ _BOOT = {
     "boot_kernel_ms": "KERNEL",
     "memory_region_updates": "REGION UPDATES",
 }
-_SPARE = ("latency_mean_us", "boot_firmware_ms", "boot_loading_ms", "boot_kernel_ms")
+_UPDATES = {
+    "grace_period_us": "GRACE PERIOD",
+    "srcu_boot_ms": "9,000 OF THEM",
+    "slot_add_us": "ADD A SLOT",
+    "slot_add_p99_us": "99 %",
+    "slot_delete_us": "DELETE IT",
+    "slot_delete_p99_us": "99 % ",
+    "idle_grace_period_us": "NO VCPU RUNS",
+}
+_FIGURES = {"block": _LOAD, "boot": _BOOT, "srcu": _UPDATES}
+_SPARE = (
+    "slot_add_p99_us",
+    "slot_delete_p99_us",
+    "latency_mean_us",
+    "boot_firmware_ms",
+    "boot_loading_ms",
+    "boot_kernel_ms",
+)
 """Left out on a narrow terminal."""
 
 Groups = Mapping[tuple[str, str], Sequence[Document]]
@@ -45,7 +63,7 @@ def measured(kind: str, records: Sequence[Document]) -> Iterator[str]:
         if record["vm"]:
             arm = f"VM {record['vm']['name']}"
         groups.setdefault((record["scenario"], arm), []).append(record)
-    yield from _figures(groups, _LOAD if kind == "block" else _BOOT)
+    yield from _figures(groups, _FIGURES[kind])
     if kind == "block":
         yield ""
         yield from _memory(groups)

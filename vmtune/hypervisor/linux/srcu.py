@@ -19,7 +19,9 @@ MOST_VCPUS = 4
 LONGEST_S = 10.0
 """A slow kernel takes 16 ms an update: fewer are measured then."""
 _PROGRAM = Path(__file__).with_name("srcu_program.py")
-_ENDS_WITHIN_S = 20.0
+ENDS_WITHIN_S = 20.0
+"""How long the program may take beside the updates themselves."""
+_KVM = Path("/dev/kvm")
 
 
 def usual_vcpus() -> int:
@@ -45,7 +47,7 @@ def measure_srcu(
     vcpus: int | None = None,
     updates: int = UPDATES,
     longest_s: float = LONGEST_S,
-    kvm: Path = Path("/dev/kvm"),
+    kvm: Path = _KVM,
 ) -> SrcuCost:
     """Time additions and deletions of a memory slot of a VM of its own. Blocks for some 0.2 s on
     an idle host, for up to *longest_s* on a busy or slow one; its vCPUs spin meanwhile.
@@ -56,30 +58,48 @@ def measure_srcu(
     count = usual_vcpus() if vcpus is None else vcpus
     try:
         said = subprocess.run(
-            [sys.executable, "-I", str(_PROGRAM), str(kvm), *map(str, (updates, count, longest_s))],
+            command(count, updates, longest_s, kvm),
             check=True,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=longest_s + _ENDS_WITHIN_S,
+            timeout=longest_s + ENDS_WITHIN_S,
         ).stdout
+    except subprocess.TimeoutExpired as error:
+        raise not_measured(f"it did not end within {error.timeout:g} s") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise not_measured(str(error)) from error
+    return cost_of(count, said)
+
+
+def command(vcpus: int, updates: int, longest_s: float, kvm: Path = _KVM) -> tuple[str, ...]:
+    """The program that times updates, with its arguments; :func:`cost_of` reads what it prints."""
+    numbers = (updates, vcpus, longest_s)
+    return (sys.executable, "-I", str(_PROGRAM), str(kvm), *map(str, numbers))
+
+
+def cost_of(vcpus: int, said: bytes) -> SrcuCost:
+    """What the program printed of a VM with so many vCPUs.
+
+    :raise SetupError: nothing could be timed.
+    """
+    try:
         answer = json.loads(said)
         asked, why = answer["asked"], answer["why_not"]
-        if asked:
-            distributions = [
-                Distribution.of(times)
-                for kind in ("running_ns", "idle_ns")
-                for times in answer[kind]
-            ]
-    except subprocess.TimeoutExpired as error:
-        raise _cannot(f"it did not end within {error.timeout:g} s") from error
-    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
-        raise _cannot(str(error)) from error
+        distributions = [
+            Distribution.of(times)
+            for kind in ("running_ns", "idle_ns")
+            for times in answer[kind]
+            if asked
+        ]
+    except (ValueError, KeyError) as error:
+        raise not_measured(str(error)) from error
     if not asked:
-        raise _cannot(why)
-    return SrcuCost(count, *distributions)
+        raise not_measured(why)
+    return SrcuCost(vcpus, *distributions)
 
 
-def _cannot(why: str) -> SetupError:
+def not_measured(why: str) -> SetupError:
+    """The error that says that updates cannot be timed here."""
     return SetupError(
         f"updates of memory maps cannot be timed here: {why}",
         code="srcu_not_measured",

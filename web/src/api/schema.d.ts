@@ -4045,6 +4045,24 @@ export interface components {
             dirty_bytes: number;
         };
         /**
+         * Distribution
+         * @description Of the times of one kind of update, in microseconds.
+         */
+        Distribution: {
+            /** Count */
+            count: number;
+            /** Median Us */
+            median_us: number;
+            /** P90 Us */
+            p90_us: number;
+            /** P99 Us */
+            p99_us: number;
+            /** Most Us */
+            most_us: number;
+            /** Mean Us */
+            mean_us: number;
+        };
+        /**
          * DraftView
          * @description The profile revision made of the winner. It is assigned to nothing.
          */
@@ -5112,7 +5130,7 @@ export interface components {
          * @description What a metric is about.
          * @enum {string}
          */
-        Group: "time" | "guest" | "CPU" | "transfer" | "control" | "load" | "memory" | "boot";
+        Group: "time" | "guest" | "CPU" | "transfer" | "control" | "load" | "memory" | "boot" | "updates";
         /**
          * GuestPassPage
          * @description Passes of a run's guest, oldest first.
@@ -8875,6 +8893,8 @@ export interface components {
             block: components["schemas"]["BlockRecord"] | null;
             /** @description Of a boot run. */
             boot: components["schemas"]["BootRecord"] | null;
+            /** @description Of a run of updates of a memory map. */
+            srcu: components["schemas"]["SrcuRecord"] | null;
         };
         /**
          * RunPage
@@ -9230,7 +9250,7 @@ export interface components {
          * @description What is measured. The word is `kind` in a scenario's JSON; without it, a migration.
          * @enum {string}
          */
-        ScenarioKind: "migration" | "block" | "boot";
+        ScenarioKind: "migration" | "block" | "boot" | "srcu";
         /**
          * ScenarioPage
          * @description Scenarios, in order of execution.
@@ -9793,6 +9813,56 @@ export interface components {
              */
             metric: string;
             summary: components["schemas"]["Summary"];
+        };
+        /**
+         * SrcuCost
+         * @description What was measured with a VM of `vcpus` that spin.
+         */
+        SrcuCost: {
+            /** Vcpus */
+            vcpus: number;
+            add: components["schemas"]["Distribution"];
+            delete: components["schemas"]["Distribution"];
+            /** @description And `idle_delete`: before the vCPUs ran. */
+            idle_add: components["schemas"]["Distribution"];
+            idle_delete: components["schemas"]["Distribution"];
+        };
+        /**
+         * SrcuRecord
+         * @description Everything that was recorded of a run of updates.
+         */
+        SrcuRecord: {
+            /** @description The distributions of what was timed. */
+            cost: components["schemas"]["SrcuCost"];
+            /**
+             * Ended Ms
+             * @description How long the program took in all.
+             */
+            ended_ms: number;
+            /**
+             * Asked
+             * @description Updates that were asked for while the vCPUs spin, additions and deletions together.
+             * @default 2
+             */
+            asked: number;
+            /**
+             * Host Kernel
+             * @description Its release.
+             * @default
+             */
+            host_kernel: string;
+            /**
+             * Srcutree
+             * @description The parameters of the host kernel's SRCU, where it has such.
+             */
+            srcutree?: {
+                [key: string]: string;
+            };
+            /**
+             * Config Hz
+             * @description The kernel's ticks a second; null where that could not be read.
+             */
+            config_hz?: number | null;
         };
         /**
          * StatedIntentView

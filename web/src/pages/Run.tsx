@@ -26,6 +26,7 @@ import { Metrics } from "./run/Metrics";
 import { RunningRun } from "./run/RunningRun";
 import { RunReaper } from "./run/RunReaper";
 import { RunSeries } from "./run/RunSeries";
+import { Updates } from "./run/Updates";
 
 export default function RunPage() {
   const { id = "" } = useParams();
@@ -114,6 +115,11 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
       {record?.boot && (
         <StackItem>
           <Boot boot={record.boot} />
+        </StackItem>
+      )}
+      {record?.srcu && (
+        <StackItem>
+          <Updates srcu={record.srcu} />
         </StackItem>
       )}
       {record && record.outcomes.length > 0 && (

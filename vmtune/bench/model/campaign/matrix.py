@@ -1,4 +1,4 @@
-"""Matrices of the block and of the boot benchmark: what is measured in every combination.
+"""Matrices of the block, the boot and the updates benchmark: what is measured in every combination.
 
 Written as TOML or JSON, with what a campaign has (name, arms, blocks, seed, margin) and one table
 that says what kind of benchmark it is::
@@ -16,7 +16,7 @@ that says what kind of benchmark it is::
     runtime_s = 10
 
 or ``[boot]`` with ``guests``, ``firmware``, ``accelerators``, ``vcpus`` and ``memory_bytes``, where
-what cannot be started by a firmware is left out.
+what cannot be started by a firmware is left out, or ``[srcu]`` with ``vcpus``.
 
 It is run as the campaign that it stands for (:func:`campaign_of`), and is taken wherever a
 campaign is (:func:`read_campaign`).
@@ -46,6 +46,7 @@ from vmtune.bench.model.campaign.campaign import (
 )
 from vmtune.bench.model.campaign.file import Known
 from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.scenario.any_kind import AloneScenario
 from vmtune.bench.model.scenario.block import (
     LEAST_NODE_BYTES,
     MAX_LOAD_S,
@@ -59,6 +60,7 @@ from vmtune.bench.model.scenario.matrix_cells import (
     MAX_BLOCK_BYTES,
     MAX_IODEPTH,
     MAX_JOBS,
+    MAX_SPINNING,
     Accelerator,
     BlockCell,
     BootCell,
@@ -66,6 +68,7 @@ from vmtune.bench.model.scenario.matrix_cells import (
     Firmware,
     IoPattern,
     NodeKind,
+    SrcuCell,
 )
 from vmtune.bench.model.scenario.parts import (
     GIB,
@@ -74,13 +77,14 @@ from vmtune.bench.model.scenario.parts import (
     MIB,
     accept_bench_values,
 )
+from vmtune.bench.model.scenario.srcu import MAX_SRCU_SECONDS, MOST_UPDATES, SrcuScenario
 from vmtune.documents.dataclass_json import Written, decoder, read, to_json
 from vmtune.documents.strict import Reader, parse_toml, short
 from vmtune.model.profile import check_name
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
-_KINDS = (ScenarioKind.BLOCK.value, ScenarioKind.BOOT.value)
+_KINDS = tuple(kind.value for kind in ScenarioKind if kind is not ScenarioKind.MIGRATION)
 _MAX_CHOICES = 50
 _MAX_SECONDS = 3600
 _MAX_NAME = 63
@@ -220,6 +224,25 @@ class BootMatrix:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SrcuMatrix:
+    """What the benchmark of updates of memory maps measures.
+
+    :param vcpus: how many spin meanwhile.
+    :param updates: additions and deletions together.
+    :param max_seconds: no update is begun after that.
+    """
+
+    vcpus: Annotated[tuple[int, ...], _several(_count(1, MAX_SPINNING))] = (1,)
+    updates: Annotated[int, Interval(ge=2, le=MOST_UPDATES)] = 2000
+    max_seconds: Annotated[int, Interval(ge=1, le=MAX_SRCU_SECONDS)] = 30
+
+    @property
+    def cells(self) -> tuple[SrcuCell, ...]:
+        """Each number of vCPUs."""
+        return tuple(map(SrcuCell, self.vcpus))
+
+
 def _read_block(reader: Reader, raw: object, where: str) -> object:
     """A running VM's own node is its only one, unless nodes are named."""
     if isinstance(raw, Mapping) and isinstance(raw.get("target"), Mapping):
@@ -240,6 +263,7 @@ class MatrixPlan:
     arms: Annotated[tuple[MatrixArm, ...], Written(_read_arms)]
     block: Annotated[BlockMatrix | None, Written(_read_block)] = None
     boot: Annotated[BootMatrix | None, Written(decoder(BootMatrix))] = None
+    srcu: Annotated[SrcuMatrix | None, Written(decoder(SrcuMatrix))] = None
     title: Annotated[str, MaxLen(MAX_TEXT)] = ""
     why: Annotated[str, MaxLen(MAX_TEXT)] = ""
     blocks: Annotated[int, Interval(ge=1, le=MAX_BLOCKS)] = DEFAULT_BLOCKS
@@ -249,9 +273,9 @@ class MatrixPlan:
     published: PublishedChoice | None = None
 
     @property
-    def matrix(self) -> BlockMatrix | BootMatrix:
-        """What is measured: one of the two kinds."""
-        found = self.block or self.boot
+    def matrix(self) -> BlockMatrix | BootMatrix | SrcuMatrix:
+        """What is measured: one of the kinds."""
+        found = self.block or self.boot or self.srcu
         assert found is not None, "it was checked when it was read"
         return found
 
@@ -281,12 +305,18 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
     matrix = plan.matrix
-    base: BlockScenario | BootScenario
+    base: AloneScenario
     if isinstance(matrix, BlockMatrix):
         first, *_ = matrix.cells
         base = BlockScenario(
             first, plan.title, plan.why, matrix.size_bytes, matrix.runtime_s, matrix.ramp_s,
             matrix.iothread, name=f"{plan.name}/{first.name}", target=matrix.target,
+        )  # fmt: skip
+    elif isinstance(matrix, SrcuMatrix):
+        spinning, *_ = matrix.cells
+        base = SrcuScenario(
+            spinning, plan.title, plan.why, matrix.updates, matrix.max_seconds,
+            name=f"{plan.name}/{spinning.name}",
         )  # fmt: skip
     else:
         boots, *_ = matrix.cells
@@ -311,9 +341,7 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
     )
 
 
-def _cell_name(
-    plan: MatrixPlan, base: BlockScenario | BootScenario, cell: BlockCell | BootCell
-) -> str:
+def _cell_name(plan: MatrixPlan, base: AloneScenario, cell: BlockCell | BootCell | SrcuCell) -> str:
     """What a combination is called. A matrix that has no more of a name than its kind measures
     what others measure by the same name: there it stands for the rest of the setup, too."""
     if plan.name not in _KINDS:
@@ -337,7 +365,9 @@ def from_json(raw: object) -> MatrixPlan:
     reader = Reader()
     kinds = [kind for kind in _KINDS if isinstance(raw, Mapping) and kind in raw]
     if isinstance(raw, Mapping) and len(kinds) != 1:
-        reader.refuse("block", "one_of", "a matrix has either block or boot", "give one of them")
+        reader.refuse(
+            "block", "one_of", f"a matrix is of one kind: {', '.join(_KINDS)}", "give one of them"
+        )
     plan = read(reader, MatrixPlan, raw, "")
     if plan is not None and not reader.problems:
         _check_cells(reader, plan)

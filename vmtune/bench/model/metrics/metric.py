@@ -47,6 +47,8 @@ class Group(StrEnum):
     """Memory and memory maps of a QEMU."""
     BOOT = "boot"
     """How a guest boots."""
+    UPDATES = "updates"
+    """Updates of a VM's memory map."""
 
 
 @dataclass(frozen=True, slots=True)

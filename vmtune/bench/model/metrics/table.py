@@ -14,6 +14,7 @@ from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics import block as metrics_block
 from vmtune.bench.model.metrics.boot import BOOT_HEADLINE, BOOT_METRICS, BOOT_SHARE, BOOT_TIME
 from vmtune.bench.model.metrics.metric import Direction, Group, Metric, complete
+from vmtune.bench.model.metrics.srcu import SRCU_HEADLINE, SRCU_METRICS, SRCU_SHARE, SRCU_TIME
 from vmtune.bench.model.runs.run import HostSide
 from vmtune.units import Unit
 
@@ -267,6 +268,7 @@ METRICS_OF: Mapping[ScenarioKind, Mapping[str, Metric]] = {
     ScenarioKind.MIGRATION: MIGRATION_METRICS,
     ScenarioKind.BLOCK: metrics_block.METRICS,
     ScenarioKind.BOOT: complete(BOOT_METRICS),
+    ScenarioKind.SRCU: complete(SRCU_METRICS),
 }
 """Every metric by name, of each kind of benchmark."""
 assert set(METRICS_OF) == set(ScenarioKind)
@@ -280,6 +282,7 @@ PRIMARY: Mapping[ScenarioKind, str] = {
     ScenarioKind.MIGRATION: "total_time_ms",
     ScenarioKind.BLOCK: "iops",
     ScenarioKind.BOOT: BOOT_TIME,
+    ScenarioKind.SRCU: SRCU_TIME,
 }
 """The default primary metric of a verdict."""
 assert all(name in METRICS_OF[kind] for kind, name in PRIMARY.items())
@@ -289,6 +292,7 @@ SUCCESS: Mapping[ScenarioKind, str] = {
     ScenarioKind.MIGRATION: "converged",
     ScenarioKind.BLOCK: metrics_block.LOAD_SHARE,
     ScenarioKind.BOOT: BOOT_SHARE,
+    ScenarioKind.SRCU: SRCU_SHARE,
 }
 """The metric that says whether a run succeeded: judged before all others."""
 assert all(name in METRICS_OF[kind] for kind, name in SUCCESS.items())
@@ -304,6 +308,7 @@ HEADLINE = (
     "iterations",
     *metrics_block.HEADLINE,
     *BOOT_HEADLINE,
+    *SRCU_HEADLINE,
 )
 """The few that a table of runs shows first; a run has those of its kind."""
 assert set(HEADLINE) <= METRICS.keys()

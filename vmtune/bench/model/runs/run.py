@@ -18,6 +18,7 @@ from uuid import UUID
 
 from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
 from vmtune.bench.model.runs.boot_record import BootRecord
+from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import BlockRecord
 from vmtune.model.migration.controller_record import ReaperReport, StepRecord
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
@@ -135,8 +136,8 @@ class RunRecord:
     also those of samples, of the reaper's rounds and of steps, which elsewhere count from the
     migration's start.
 
-    What a run of blocks or a boot recorded is whole in *block* or *boot*; of the rest it has only
-    its end.
+    What a run of blocks, a boot or a run of updates recorded is whole in *block*, *boot* or *srcu*;
+    of the rest it has only its end.
 
     :param migration_ms: when the migration was started; None if it came to that never.
     :param migration_ended_ms: when it was over (completed, failed or cancelled).
@@ -164,6 +165,7 @@ class RunRecord:
     postcopy: PostcopyFigures | None = None
     block: BlockRecord | None = None
     boot: BootRecord | None = None
+    srcu: SrcuRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, RunRecord, Silence
+from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, ProcessSample
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
@@ -65,6 +66,7 @@ class Head:
     postcopy: PostcopyFigures | None = None
     block: BlockRecord | None = None
     boot: BootRecord | None = None
+    srcu: SrcuRecord | None = None
 
 
 _ONCE = tuple(each.name for each in fields(Head))

@@ -7,16 +7,19 @@ from dataclasses import fields
 from typing import Any
 
 from vmtune.bench.model.kinds import ScenarioKind
-from vmtune.bench.model.scenario import block, boot
+from vmtune.bench.model.scenario import block, boot, srcu
 from vmtune.bench.model.scenario import migration as scenario
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.scenario.parts import laid_over
+from vmtune.bench.model.scenario.srcu import SrcuScenario
 from vmtune.documents.strict import join, short
 from vmtune.errors import InvalidInput
 
-AnyScenario = Scenario | BlockScenario | BootScenario
+AloneScenario = BlockScenario | BootScenario | SrcuScenario
+"""What is measured on one machine, without a migration."""
+AnyScenario = Scenario | AloneScenario
 
 Json = Any  # any JSON
 _NOT_OVERRIDDEN = ("name", "values")
@@ -24,12 +27,14 @@ _CLASSES: Mapping[ScenarioKind, type[AnyScenario]] = {
     ScenarioKind.MIGRATION: Scenario,
     ScenarioKind.BLOCK: BlockScenario,
     ScenarioKind.BOOT: BootScenario,
+    ScenarioKind.SRCU: SrcuScenario,
 }
 assert set(_CLASSES) == set(ScenarioKind)
-assert (ScenarioKind.BLOCK, ScenarioKind.BOOT) == (block.KIND, boot.KIND)
+assert {block.KIND, boot.KIND, srcu.KIND, ScenarioKind.MIGRATION} == set(ScenarioKind)
 _READERS: Mapping[ScenarioKind, Callable[[object, str], AnyScenario]] = {
     ScenarioKind.BLOCK: block.from_json,
     ScenarioKind.BOOT: boot.from_json,
+    ScenarioKind.SRCU: srcu.from_json,
 }
 
 OVERRIDABLE = tuple(
@@ -52,6 +57,8 @@ def to_json(one: AnyScenario) -> dict[str, Json]:
     """All of *one*, so that :func:`from_json` reads back the same. A migration's says no kind."""
     if isinstance(one, BlockScenario):
         return block.to_json(one)
+    if isinstance(one, SrcuScenario):
+        return srcu.to_json(one)
     return boot.to_json(one) if isinstance(one, BootScenario) else scenario.to_json(one)
 
 

@@ -1,4 +1,5 @@
-"""What one measurement of the block or of the boot benchmark is about: one of each choice."""
+"""What one measurement of the block, the boot or the updates benchmark is about: one of each
+choice."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ LEAST_BLOCK_BYTES, MAX_BLOCK_BYTES = 512, 32 * MIB
 """Of one request; NBD servers need take no more than 32 MiB (NBD protocol, doc/proto.md)."""
 MAX_IODEPTH = 4096
 MAX_JOBS = 256
+MAX_SPINNING = 256
+"""vCPUs of the benchmark of updates: each is a thread that spins."""
 
 
 class NodeKind(StrEnum):
@@ -108,3 +111,15 @@ class BootCell:
         """``linux-ovmf-kvm-2-512m``."""
         memory = _size(self.memory_bytes)
         return f"{self.guest}-{self.firmware}-{self.accelerator}-{self.vcpus}-{memory}"
+
+
+@dataclass(frozen=True, slots=True)
+class SrcuCell:
+    """One combination of the benchmark of updates of memory maps."""
+
+    vcpus: Annotated[int, Interval(ge=1, le=MAX_SPINNING)] = 1
+
+    @property
+    def name(self) -> str:
+        """``2-vcpus``."""
+        return f"{self.vcpus}-vcpu{'' if self.vcpus == 1 else 's'}"

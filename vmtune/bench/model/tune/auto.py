@@ -27,6 +27,7 @@ _ROUTES: Mapping[ScenarioKind, frozenset[Route]] = {
     ScenarioKind.MIGRATION: frozenset({Route.MIGRATE, Route.MONITOR, Route.CONTROL}),
     ScenarioKind.BLOCK: frozenset({Route.LIVE}),
     ScenarioKind.BOOT: frozenset(),
+    ScenarioKind.SRCU: frozenset(),
 }
 assert set(_ROUTES) == set(ScenarioKind)
 

@@ -14,6 +14,7 @@ from vmtune.bench.model.scenario.any_kind import AnyScenario, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.scenario.srcu import SrcuScenario
 from vmtune.bench.services.comparisons.arms import runs_of
 from vmtune.bench.services.runs.runs import RunRequest
 from vmtune.model.profile import Revision
@@ -32,6 +33,7 @@ _ASSUMED = {
     "working set sent once",
     ScenarioKind.BLOCK: f"{START_S:g} s to start and end, and the load with its ramp",
     ScenarioKind.BOOT: f"{BOOT_S:g} s for each boot",
+    ScenarioKind.SRCU: f"{START_S:g} s for each run",
 }
 assert set(_ASSUMED) == set(ScenarioKind)
 _WORDS = ("title", "why")
@@ -203,6 +205,8 @@ def _assumed_s(scenario: AnyScenario) -> float:
         return min(BOOT_S, float(scenario.longest_s))
     if isinstance(scenario, BlockScenario):
         return START_S + scenario.longest_s
+    if isinstance(scenario, SrcuScenario):
+        return min(START_S, float(scenario.longest_s))
     limit = scenario.values.get(_BANDWIDTH, BUILT_IN[_BANDWIDTH].default)
     bandwidth = limit if isinstance(limit, int) and limit > 0 else _UNLIMITED_BYTES_PER_S
     sending = min(scenario.workload.region_bytes / bandwidth, float(scenario.max_seconds))

@@ -17,11 +17,13 @@ from vmtune.bench.machine.environment import Environment, Subject, read_environm
 from vmtune.bench.migration import order
 from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.bench.model.runs.run import Run, Testbed
-from vmtune.bench.model.scenario.any_kind import AnyScenario
+from vmtune.bench.model.scenario.any_kind import AloneScenario, AnyScenario
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.migration import Scenario, Transport
+from vmtune.bench.model.scenario.srcu import SrcuScenario
 from vmtune.bench.order import AnyOrder
+from vmtune.bench.srcu.order import SrcuOrder
 from vmtune.config.settings import SYSTEM_QEMU, BenchQemu
 from vmtune.errors import InvalidInput, SetupError
 from vmtune.hypervisor.linux.local_host import read_local_host
@@ -117,6 +119,8 @@ class Testbeds:
             return BlockOrder(scenario, testbed=self._direct(run.qemu), scratch=self._scratch)
         if isinstance(scenario, BootScenario):
             return BootOrder(scenario, testbed=self._direct(run.qemu), cache=self._cache)
+        if isinstance(scenario, SrcuScenario):
+            return SrcuOrder(scenario)
         return order.RunOrder(
             scenario,
             testbed=self.testbed(run.testbed, run.qemu),
@@ -127,14 +131,12 @@ class Testbeds:
     def kvm(self, wanted: bool | None, scenario: AnyScenario | None = None) -> bool:
         """Whether a run is to use KVM: where it does not say so, if it can. Blocks are served
         without a guest, and a boot's scenario says it."""
-        if isinstance(scenario, BlockScenario | BootScenario):
+        if isinstance(scenario, AloneScenario):
             return scenario.needs_kvm
         return self._kvm_usable() if wanted is None else wanted
 
-    def why_not_alone(
-        self, scenario: BlockScenario | BootScenario, testbed: Testbed, qemu: str
-    ) -> str:
-        """Why blocks or a boot cannot be measured here; empty where nothing is known against it.
+    def why_not_alone(self, scenario: AloneScenario, testbed: Testbed, qemu: str) -> str:
+        """Why it cannot be measured here; empty where nothing is known against it.
 
         :raise InvalidInput: there is no such QEMU.
         """
@@ -185,13 +187,16 @@ class Testbeds:
         program = _program(self.qemu(qemu).binary, kvm).path
         return read_environment(Subject(program, kvm, "127.0.0.1" if over_network else ""))
 
-    def _environment_of_one(
-        self, qemu: str, scenario: BlockScenario | BootScenario, kvm: bool
-    ) -> Environment:
+    def _environment_of_one(self, qemu: str, scenario: AloneScenario, kvm: bool) -> Environment:
         """Where one QEMU is about to run, of which nothing goes over a network."""
-        program = _program(self.qemu(qemu).binary, kvm).path
+        binary = self.qemu(qemu).binary
+        # Updates are timed without a QEMU: there need not be one.
+        updates = isinstance(scenario, SrcuScenario)
+        program = binary if updates else _program(binary, kvm).path
         found = {**read_environment(Subject(program, kvm, ""))}
         del found["network"]
+        if updates:
+            found.pop("qemu", None)
         if isinstance(scenario, BlockScenario):
             del found["accelerator"]  # there is no guest
             found["fio"] = said_version(("fio", "--version"))

@@ -1,4 +1,4 @@
-"""``vmtune bench block`` and ``vmtune bench boot``: what one QEMU is measured alone."""
+"""``vmtune bench block``, ``boot`` and ``srcu``: what is measured alone on one machine."""
 
 from __future__ import annotations
 
@@ -129,18 +129,10 @@ def numbers(words: Sequence[str], option: str) -> list[int]:
 _Command = Callable[..., Any]
 
 
-def shared(command: _Command) -> _Command:
-    """The options that both commands have."""
+def repeated(command: _Command) -> _Command:
+    """The options that all of these commands have."""
     for add in reversed(
         (
-            click.option(
-                "--qemu", "arms", multiple=True, metavar="NAME", shell_complete=qemus,
-                help="QEMU of the service's settings; several are compared with the first.",
-            ),
-            click.option(
-                "--set", "values", multiple=True, metavar="TUNABLE=VALUE",
-                shell_complete=assignments, help="Tunable of QEMU; may be repeated.",
-            ),
             click.option(
                 "--blocks", type=click.IntRange(1, _MAX_BLOCKS),
                 help="How often everything is measured, each block in random order; default 6 for "
@@ -155,6 +147,25 @@ def shared(command: _Command) -> _Command:
             ),
             common,
             pass_session,
+        )
+    ):  # fmt: skip
+        command = add(command)
+    return command
+
+
+def shared(command: _Command) -> _Command:
+    """The options that commands have which start QEMUs."""
+    command = repeated(command)
+    for add in reversed(
+        (
+            click.option(
+                "--qemu", "arms", multiple=True, metavar="NAME", shell_complete=qemus,
+                help="QEMU of the service's settings; several are compared with the first.",
+            ),
+            click.option(
+                "--set", "values", multiple=True, metavar="TUNABLE=VALUE",
+                shell_complete=assignments, help="Tunable of QEMU; may be repeated.",
+            ),
         )
     ):  # fmt: skip
         command = add(command)

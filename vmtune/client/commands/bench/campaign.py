@@ -67,9 +67,9 @@ class _Group(LazyGroup):
 def campaign() -> None:
     """Compare arms in randomised blocks, from a file.
 
-    FILE.toml is your own file, of a campaign or of a block or boot matrix, or the name of a file
-    that comes with vmtune: `vmtune reference scenarios` lists them. It fixes the criteria of the
-    verdict before the first run.
+    FILE.toml is your own file, of a campaign or of a block, boot or srcu matrix, or the name of a
+    file that comes with vmtune: `vmtune reference scenarios` lists them. It fixes the criteria of
+    the verdict before the first run.
     """
 
 

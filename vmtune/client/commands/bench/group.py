@@ -12,6 +12,7 @@ COMMANDS = {
     "migration": (_HERE + "migration:migration", "Measure live migrations of new VMs."),
     "block": (_HERE + "block:block", "Measure block I/O of a QEMU."),
     "boot": (_HERE + "boot:boot", "Measure how long a VM takes to boot."),
+    "srcu": (_HERE + "srcu:srcu", "Measure what updates of a VM's memory map cost."),
     "campaign": (_HERE + "campaign:campaign", "Compare arms in randomised blocks, from a file."),
     "scenarios": (_HERE + "scenarios:scenarios", "List the scenarios, and which can run here."),
     "metrics": (_HERE + "scenarios:metrics", "List the metrics of a run and their meaning."),

@@ -22,6 +22,7 @@ _SHOWN = {
     },
     "block": {"iops": "IOPS", "latency_p99_us": "99 % LATENCY"},
     "boot": {"boot_to_kernel_ms": "TO KERNEL", "boot_to_userspace_ms": "TO USER SPACE"},
+    "srcu": {"grace_period_us": "GRACE PERIOD", "srcu_boot_ms": "9,000 OF THEM"},
 }  # fmt: skip
 """Of each kind of run, its columns."""
 

@@ -44,6 +44,7 @@ const PRIMARY: Record<Schemas["ScenarioKind"], string> = {
   migration: "total_time_ms",
   block: "iops",
   boot: "boot_to_userspace_ms",
+  srcu: "grace_period_us",
 };
 
 export function newArm(key: number, name = ""): DraftArm {
@@ -55,10 +56,10 @@ export function primaryOf(scenario: string): string {
   return PRIMARY[kindOf(scenario)];
 }
 
-/** What a shipped scenario measures: those of blocks and boots are called so. */
+/** What a shipped scenario measures: those of other kinds than migrations are called so. */
 export function kindOf(scenario: string): Schemas["ScenarioKind"] {
   const family = scenario.split("/")[0];
-  return family === "block" || family === "boot" ? family : "migration";
+  return family === "block" || family === "boot" || family === "srcu" ? family : "migration";
 }
 
 /** @param scenario its name; with ".quick" after it, in small. */

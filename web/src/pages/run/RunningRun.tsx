@@ -25,6 +25,7 @@ function waiting(ahead: number | null): string {
 
 function told(progress: RunProgress | null, kind: Schemas["ScenarioKind"]): string {
   if (kind === "boot") return "a boot reports only its marks";
+  if (kind === "srcu") return "updates are timed";
   if (kind === "block") {
     return progress?.maps === undefined
       ? "no load yet"

@@ -7,6 +7,7 @@ import { RunTable } from "../bench/RunTable";
 import { Alone } from "../compare/Alone";
 import { Boot } from "./Boot";
 import { processes } from "./charts";
+import { Updates } from "./Updates";
 
 function metric(
   name: string,
@@ -167,4 +168,31 @@ test("an arm that is compared with nothing shows how its values lie", () => {
   const first = screen.getByRole("region", { name: "boots/a: no comparison" });
   expect(within(first).getByRole("link", { name: "Report" })).toBeVisible();
   expect(screen.getAllByRole("link", { name: "Report" })).toHaveLength(1);
+});
+
+test("updates of a memory map tell their distribution and the kernel's parameters", () => {
+  const times = {
+    count: 1000,
+    median_us: 10.25,
+    p90_us: 12,
+    p99_us: 40,
+    most_us: 1234,
+    mean_us: 11,
+  };
+  rendered(
+    <Updates
+      srcu={{
+        cost: { vcpus: 2, add: times, delete: times, idle_add: times, idle_delete: times },
+        ended_ms: 500,
+        asked: 2000,
+        host_kernel: "6.18",
+        srcutree: { srcu_max_nodelay: "1000" },
+        config_hz: 250,
+      }}
+    />,
+  );
+  const [, add] = screen.getAllByRole("row");
+  expect(within(add as HTMLElement).getByText("10.3 µs")).toBeVisible();
+  expect(within(add as HTMLElement).getByText("1,234 µs")).toBeVisible();
+  expect(screen.getByText("srcu_max_nodelay=1000")).toBeVisible();
 });

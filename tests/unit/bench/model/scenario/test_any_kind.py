@@ -26,16 +26,19 @@ from vmtune.bench.model.scenario.matrix_cells import (
     Firmware,
     IoPattern,
     NodeKind,
+    SrcuCell,
 )
 from vmtune.bench.model.scenario.migration import Scenario, VmShape
 from vmtune.bench.model.scenario.parts import MIB
+from vmtune.bench.model.scenario.srcu import SrcuScenario
 from vmtune.errors import InvalidInput
 from vmtune.model.workload import Workload
 
 MIGRATION = Scenario("mine/small", vm=VmShape(64 * MIB), workload=Workload(16 * MIB))
 BLOCK = BlockScenario(BlockCell(NodeKind.NULL, IoPattern.RANDREAD, 4096, 64, 1))
 BOOT = BootScenario(BootCell(BootGuest.PROJECT, Firmware.SEABIOS, Accelerator.TCG, 1, 512 * MIB))
-ALL: tuple[AnyScenario, ...] = (MIGRATION, BLOCK, BOOT)
+SRCU = SrcuScenario(SrcuCell(2))
+ALL: tuple[AnyScenario, ...] = (MIGRATION, BLOCK, BOOT, SRCU)
 by_kind = pytest.mark.parametrize("one", ALL, ids=lambda one: kind_of(one).value)
 
 

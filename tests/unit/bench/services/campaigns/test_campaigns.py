@@ -55,9 +55,9 @@ class Bench:
         return await self.campaigns.get(str(status.record.id))
 
 
-def make(store: Store, folder: Path, runner: FakeRunner) -> Bench:
+def make(store: Store, folder: Path, runner: FakeRunner, kvm: bool = False) -> Bench:
     jobs = InlineEngine()
-    it = assemble(store, folder, runner, jobs)
+    it = assemble(store, folder, runner, jobs, kvm=kvm)
     job = CampaignJob(store, it.bus, it.profiles, it.runs, jobs)
     job.register()
     return Bench(it, CampaignService(store, it.bus, it.profiles, it.runs, jobs, job))

@@ -85,6 +85,7 @@ def assemble(
     runner: FakeRunner,
     jobs: InlineEngine | None = None,
     make_driver: DriverFactory = no_host,
+    kvm: bool = False,
 ) -> It:
     bus = EventBus(store)
     profiles = ProfileService(store, bus, BUILT_IN)
@@ -98,7 +99,7 @@ def assemble(
         folder / "bench",
         look,
         lambda base, *_others: swept.append(base),
-        kvm_usable=lambda: False,
+        kvm_usable=lambda: kvm,
         sysctls=lambda: sysctls,
     )
     made = jobs or InlineEngine()
