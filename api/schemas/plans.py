@@ -142,6 +142,16 @@ class PlanItemView(Model):
         )
 
 
+class PlannedDiskView(Model):
+    """A local disk that is copied along."""
+
+    target: str = Field(description="Its name in the configuration, such as `vda`.")
+    path: str
+    format: str = Field(description="`raw`, `qcow2` or another; empty where nothing says it.")
+    capacity_bytes: int | None = Field(description="What the guest sees; null where not known.")
+    allocated_bytes: int | None = Field(description="What it takes on its host.")
+
+
 class PlanView(Model):
     """The plan for one VM."""
 
@@ -158,6 +168,7 @@ class PlanView(Model):
     items: list[PlanItemView]
     steps: list[StepView] = Field(description="Convergence steps.")
     step_texts: StepTexts
+    disks: list[PlannedDiskView] = Field(description="The local disks that are copied along.")
     virsh: VirshView | None = Field(
         description="The equivalent `virsh migrate`; null without a destination or without libvirt."
     )
@@ -171,5 +182,6 @@ class PlanView(Model):
             items=[PlanItemView.of(item) for item in plan.items],
             steps=StepView.all_of(plan.steps),
             step_texts=step_texts(plan.steps),
+            disks=[PlannedDiskView.from_record(disk) for disk in plan.disks],
             virsh=VirshView.of(planned),
         )

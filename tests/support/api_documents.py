@@ -160,6 +160,7 @@ def plan(clean: bool, *findings: dict[str, Any]) -> dict[str, Any]:
         "items": [item],
         "steps": [],
         "step_texts": [],
+        "disks": [],
         "virsh": {
             "command": "virsh -c qemu:///system migrate --live --p2p --parallel web-1 qemu+tls://b/",
             "flags": ["--parallel"],

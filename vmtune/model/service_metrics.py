@@ -147,6 +147,17 @@ _ROWS = (
         "(dirty-sync-missed-zero-copy), of completed migrations.",
     ),
     _counter(
+        "vmtune_migration_disk_bytes_total",
+        "Bytes of local disks that completed migrations copied.",
+        unit="bytes",
+    ),
+    _histogram(
+        "vmtune_migration_disk_copy_seconds",
+        "From a migration's start until the copies of all its disks had caught up with the guest, "
+        "of completed migrations that copied some.",
+        _MINUTES,
+    ),
+    _counter(
         "vmtune_convergence_steps_total",
         "Convergence steps that came due, users' changes among them, by what became of them.",
         {"effect": tuple(e for e in StepEffect if e is not StepEffect.PENDING)},

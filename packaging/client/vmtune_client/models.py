@@ -1567,7 +1567,18 @@ class PlanView(TypedDict):
     items: list[PlanItemView]
     steps: list[StepView]
     step_texts: list[str]
+    disks: list[PlannedDiskView]
     virsh: VirshView | None
+
+
+class PlannedDiskView(TypedDict):
+    """A local disk that is copied along."""
+
+    target: str
+    path: str
+    format: str
+    capacity_bytes: int | None
+    allocated_bytes: int | None
 
 
 class PlannedRunPage(TypedDict):

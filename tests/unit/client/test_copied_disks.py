@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support import api_documents as docs
+from vmtune.client.commands.tuning.plan import lines as plan_lines
 from vmtune.client.views.copied_disks import of_record
 from vmtune.client.views.progress import Progression, describe
 
@@ -56,3 +58,11 @@ def test_a_disk_of_a_record() -> None:
     assert of_record(READY, running=False) == (
         "1 GiB of 2 GiB copied, caught up after 900 ms: /images/a"
     )
+
+
+def test_a_plan_lists_what_is_copied() -> None:
+    disk = {"target": "vda", "path": "/images/a", "format": "raw"}
+    sizes = {"allocated_bytes": 1024 * MIB, "capacity_bytes": 2048 * MIB}
+    shown = list(plan_lines({**docs.plan(clean=False), "disks": [disk | sizes]}))
+    assert "copies disk vda: /images/a, 1 GiB of 2 GiB" in shown
+    assert not any("copies" in line for line in plan_lines(docs.plan(clean=False)))

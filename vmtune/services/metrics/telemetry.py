@@ -99,12 +99,23 @@ def migration_ended(record: Migration) -> None:
         sent = _COUNTERS["vmtune_migration_transferred_bytes_total"].labels(trigger)
         sent.inc(totals.transferred_bytes)
         _COUNTERS["vmtune_migration_zero_copy_missed_total"].inc(totals.missed_zero_copy)
+        _note_disks(record)
     if record.reaper is not None:
         reaper = record.reaper
         _COUNTERS["vmtune_reaper_rounds_total"].inc(reaper.round_count)
         _COUNTERS["vmtune_reaper_filled_rounds_total"].inc(reaper.filled_rounds)
         _COUNTERS["vmtune_reaper_skipped_rounds_total"].inc(reaper.skipped_rounds)
         _COUNTERS["vmtune_ring_full_exits_total"].inc(reaper.ring_full_exits or 0)
+
+
+def _note_disks(record: Migration) -> None:
+    if not record.disks:
+        return
+    copied = sum(disk.copied_bytes for disk in record.disks)
+    _COUNTERS["vmtune_migration_disk_bytes_total"].inc(copied)
+    ready = [disk.ready_ms for disk in record.disks if disk.ready_ms is not None]
+    if len(ready) == len(record.disks):
+        _HISTOGRAMS["vmtune_migration_disk_copy_seconds"].observe(max(ready) / 1000)
 
 
 def step_came_due(effect: StepEffect) -> None:

@@ -6805,8 +6805,41 @@ export interface components {
              * @description The steps as people read them.
              */
             step_texts: string[];
+            /**
+             * Disks
+             * @description The local disks that are copied along.
+             */
+            disks: components["schemas"]["PlannedDiskView"][];
             /** @description The equivalent `virsh migrate`; null without a destination or without libvirt. */
             virsh: components["schemas"]["VirshView"] | null;
+        };
+        /**
+         * PlannedDiskView
+         * @description A local disk that is copied along.
+         */
+        PlannedDiskView: {
+            /**
+             * Target
+             * @description Its name in the configuration, such as `vda`.
+             */
+            target: string;
+            /** Path */
+            path: string;
+            /**
+             * Format
+             * @description `raw`, `qcow2` or another; empty where nothing says it.
+             */
+            format: string;
+            /**
+             * Capacity Bytes
+             * @description What the guest sees; null where not known.
+             */
+            capacity_bytes: number | null;
+            /**
+             * Allocated Bytes
+             * @description What it takes on its host.
+             */
+            allocated_bytes: number | null;
         };
         /**
          * PlannedRunPage

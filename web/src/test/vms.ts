@@ -68,6 +68,7 @@ export function plan(part: Partial<Schemas["PlanView"]> = {}): Schemas["PlanView
     ],
     steps: [],
     step_texts: [],
+    disks: [],
     virsh: null,
     ...part,
   } as Schemas["PlanView"];

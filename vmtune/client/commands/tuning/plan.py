@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -62,11 +62,22 @@ def lines(document: Document) -> Iterator[str]:
     cells = [_cells(item) for item in document["items"]]
     yield from table(columns, cells, "nothing to set")
     yield from step_lines(document["step_texts"])
+    yield from _disk_lines(document["disks"])
     for finding in document["findings"]:
         yield ""
         yield from finding_lines(finding)
     yield ""
     yield _verdict(document)
+
+
+def _disk_lines(disks: Sequence[Document]) -> Iterator[str]:
+    """The local disks that are copied along; nothing where there are none."""
+    if not disks:
+        return
+    yield ""
+    for disk in disks:
+        taken, whole = render.size(disk["allocated_bytes"]), render.size(disk["capacity_bytes"])
+        yield f"copies disk {disk['target']}: {disk['path']}, {taken} of {whole}"
 
 
 def _cells(item: Document) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import { startMigration } from "../../api/actions";
 import { hosts } from "../../api/queries";
 import { rowsOf } from "../../components/ListTable";
 import { ProfileChoice } from "../../components/ProfileChoice";
+import { CopyDisks, copyValues, isOffered, STAY } from "./CopyDisks";
 import { MigrationForecast } from "./MigrationForecast";
 import { PlanDialog, usePlan } from "./PlanDialog";
 import { Virsh } from "./Virsh";
@@ -28,7 +29,9 @@ export function MigrateDialog({
   const navigate = useNavigate();
   const list = useInfiniteQuery(hosts);
   const others = (list.data ? rowsOf(list.data) : []).filter((each) => each.name !== host);
-  const what = { destination, ...(profile ? { profile } : {}) };
+  const [copying, setCopying] = useState(STAY);
+  const values = copyValues(copying);
+  const what = { destination, ...(profile ? { profile } : {}), values };
   const plan = usePlan(vm, what, destination !== "");
   // Only what stands against this plan: another destination may have other blockers.
   const blockers = plan.data?.blockers ?? [];
@@ -66,6 +69,9 @@ export function MigrateDialog({
           <FormGroup label="Profile" fieldId="migrate-profile">
             <ProfileChoice id="migrate-profile" value={profile} choose={setProfile} />
           </FormGroup>
+          {isOffered(plan.data, copying) && (
+            <CopyDisks plan={plan.data} copying={copying} choose={setCopying} />
+          )}
           {blockers.length > 0 && (
             <FormGroup role="group" label="Override blockers" fieldId="overrides">
               {blockers.map((code) => (
@@ -84,9 +90,9 @@ export function MigrateDialog({
     >
       {destination !== "" && (
         <MigrationForecast
-          key={`${destination} ${profile}`}
+          key={`${destination} ${profile} ${JSON.stringify(values)}`}
           vm={vm}
-          {...{ destination, profile }}
+          {...{ destination, profile, values }}
         />
       )}
       {plan.data?.virsh && <Virsh virsh={plan.data.virsh} />}

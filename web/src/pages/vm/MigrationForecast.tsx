@@ -64,16 +64,24 @@ export function MigrationForecast({
   vm,
   destination,
   profile,
+  values = {},
 }: {
   vm: string;
   destination: string;
   profile: string;
+  /** Added to each profile's. */
+  values?: Schemas["MigrationForecastCreate"]["values"];
 }) {
   const list = useInfiniteQuery(profiles);
   const others = (list.data?.pages.flatMap((page) => page.items) ?? []).map((each) => each.name);
   const candidates = profile === "" ? [] : [...new Set([profile, ...others])].slice(0, MOST);
   const ask = useMutation({
-    mutationFn: () => forecastVm(vm, { destination, profiles: candidates }),
+    mutationFn: () =>
+      forecastVm(vm, {
+        destination,
+        profiles: candidates,
+        ...(Object.keys(values).length > 0 ? { values } : {}),
+      }),
   });
   return (
     <Card isCompact component="section" aria-label="Forecast">

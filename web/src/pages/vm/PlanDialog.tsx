@@ -21,7 +21,12 @@ export type Plan = Schemas["PlanView"];
 /** The plan for *what*; asked anew when that changes. Nothing is asked without *enabled*. */
 export function usePlan(
   vm: string,
-  what: { profile?: string; revision?: number; destination?: string },
+  what: {
+    profile?: string;
+    revision?: number;
+    destination?: string;
+    values?: Schemas["PlanCreate"]["values"];
+  },
   enabled = true,
 ): UseQueryResult<Plan> {
   return useQuery({

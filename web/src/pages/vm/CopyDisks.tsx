@@ -1,0 +1,72 @@
+/** Whether the local disks of a VM are copied along, and what that means. */
+import { Checkbox, FormGroup, List, ListItem } from "@patternfly/react-core";
+import type { Schemas } from "../../api/client";
+import { bytes } from "../../components/format";
+
+type Plan = Pick<Schemas["PlanView"], "findings" | "disks">;
+
+/** What the preflight says of a disk that the destination has not, or may not have. */
+const LOCAL = new Set(["disk_missing", "disk_differs", "disks_not_seen", "disk_cache_unsafe"]);
+
+/** How local disks are copied. */
+export interface Copying {
+  disks: boolean;
+  synchronous: boolean;
+}
+export const STAY: Copying = { disks: false, synchronous: false };
+
+/** The values that it comes to. */
+export function copyValues({ disks, synchronous }: Copying): Record<string, boolean> {
+  if (!disks) return {};
+  return { copy_storage: true, ...(synchronous ? { copy_synchronous_writes: true } : {}) };
+}
+
+/** Whether to offer it: the plan has found local disks, or copies some. */
+export function isOffered(plan: Plan | undefined, copying: Copying): boolean {
+  if (copying.disks) return true;
+  return plan?.findings.some((each) => LOCAL.has(each.code)) ?? false;
+}
+
+export function CopyDisks({
+  plan,
+  copying,
+  choose,
+}: {
+  plan: Plan | undefined;
+  copying: Copying;
+  choose: (copying: Copying) => void;
+}) {
+  const disks = plan?.disks ?? [];
+  return (
+    <FormGroup role="group" label="Local disks" fieldId="copy-disks">
+      <Checkbox
+        id="copy-disks"
+        label="Copy local disks to the destination"
+        description="Before the memory, while the guest runs. Images that the destination lacks are made there."
+        isChecked={copying.disks}
+        onChange={(_event, on) => choose({ ...copying, disks: on })}
+      />
+      {copying.disks && (
+        <Checkbox
+          id="copy-synchronously"
+          label="The guest's writes wait for the destination"
+          description="The copy of a busy disk always catches up; the guest writes more slowly meanwhile."
+          isChecked={copying.synchronous}
+          onChange={(_event, on) => choose({ ...copying, synchronous: on })}
+        />
+      )}
+      {copying.disks && disks.length > 0 && (
+        <List isPlain aria-label="Disks that are copied">
+          {disks.map((disk) => (
+            <ListItem key={disk.target}>
+              {disk.target}: {disk.path}
+              {disk.allocated_bytes !== null && disk.capacity_bytes !== null
+                ? `, ${bytes(disk.allocated_bytes)} of ${bytes(disk.capacity_bytes)}`
+                : ""}
+            </ListItem>
+          ))}
+        </List>
+      )}
+    </FormGroup>
+  );
+}
