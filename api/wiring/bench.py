@@ -10,6 +10,7 @@ from pathlib import Path
 from vmtune import lab
 from vmtune.bench.migration.order import DirectTestbed, Testbed
 from vmtune.bench.migration.scenarios import BenchHosts
+from vmtune.bench.model.settable import choose
 from vmtune.bench.services.campaigns.campaigns import CampaignService
 from vmtune.bench.services.campaigns.job import CampaignJob
 from vmtune.bench.services.campaigns.schedules import ScheduleService
@@ -25,6 +26,7 @@ from vmtune.errors import LabError
 from vmtune.jobs.base import JobEngine
 from vmtune.lab.settings import LabSettings
 from vmtune.model.host.facts import HostFacts
+from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.services.events import EventBus
 from vmtune.services.heavy.work import Work
 from vmtune.services.hosts.hosts import HostService
@@ -68,7 +70,8 @@ def real_tools() -> BenchTools:
     async def look_at(testbed: Testbed, kvm: bool) -> BenchHosts:
         if isinstance(testbed, DirectTestbed):
             return await look(testbed, kvm)
-        return await look(DirectTestbed(testbed.lab.qemu), kvm, await _lab_hosts(testbed.lab))
+        program = DirectTestbed(testbed.lab.qemu, consents=testbed.consents)
+        return await look(program, kvm, await _lab_hosts(testbed.lab))
 
     def sweep(folder: Path, scratch: Path, settings: LabSettings) -> None:
         clear_left_behind(folder)
@@ -113,8 +116,13 @@ def make_bench(
     jobs: JobEngine,
     tools: BenchTools,
     work: Work,
+    tunables: TunableRegistry,
 ) -> Bench:
-    """The services, with their job registered: before the job engine is started."""
+    """The services, with their job registered: before the job engine is started.
+
+    :param tunables: what runs can set, packs included.
+    """
+    choose(tunables)
     testbeds = Testbeds(
         settings.qemus,
         settings.bench_dir,
@@ -123,6 +131,7 @@ def make_bench(
         LabSettings.from_variables(os.environ),
         settings.bench_scratch_dir,
         settings.state_dir / "boot",
+        consents=settings.consents,
     )
     live = LiveRuns(hosts, settings.bench_live_dir)
     RunJob(store, bus, testbeds, live, tools.run).register(jobs)

@@ -21,6 +21,7 @@ from vmtune.bench.migration.libvirt_stage import is_of_a_run
 from vmtune.bench.services.campaigns.campaigns import CampaignService
 from vmtune.bench.services.campaigns.schedules import ScheduleService
 from vmtune.bench.services.comparisons.history import HistoryService
+from vmtune.bench.services.packs import use_packs
 from vmtune.bench.services.runs.runs import RunService
 from vmtune.bench.services.runs.scenarios import ScenarioService
 from vmtune.bench.services.trends import TrendService
@@ -255,7 +256,7 @@ async def open_container(
         evacuations = EvacuationService(store, bus, planner, admission, engine, evacuating)
         tools = bench_tools or real_tools()
         work = await stack.enter_async_context(_working(settings, store, heavy))
-        bench = make_bench(settings, store, bus, profiles, hosts, engine, tools, work)
+        bench = make_bench(settings, store, bus, profiles, hosts, engine, tools, work, tunables)
         await stack.enter_async_context(_reconciling(applications))
         stack.push_async_callback(engine.stop)
         await engine.start()
@@ -338,7 +339,7 @@ async def _working(
     if given is not None:
         yield given(store)
         return
-    work = HeavyWork(settings.database_url)
+    work = HeavyWork(settings.database_url, begin=(use_packs, (settings.packs,)))
     try:
         yield work
     finally:

@@ -3,9 +3,12 @@ patched QEMU is built, all of this is skipped and says so."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
+import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 from xml.etree.ElementTree import fromstring, tostring
@@ -17,11 +20,23 @@ from tests.support.live import ENDED, QEMU, Live, Service, live, wait_for, why_n
 from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.qemu import SMALL_PC, running
 from vmtune import lab
+from vmtune.bench.migration.capabilities import look
+from vmtune.bench.migration.order import DirectTestbed, RunOrder
+from vmtune.bench.migration.runner import run_migration
+from vmtune.bench.migration.scenarios import offered, why_not
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.migration import Scenario, VmShape
+from vmtune.bench.model.settable import choose
+from vmtune.bench.services.packs import use_packs
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Client, Document
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.namespaces import namespace_inode, processes_in
+from vmtune.model.plan.outcome import Status
+from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.tunable import Value
+from vmtune.model.workload import Workload
 from vmtune.packs import load
 
 WHY_NOT = patched().why_not
@@ -42,6 +57,7 @@ STOCK = {
     "qemu_pool_hard_limit_count": 0,
     "qemu_pool_resize_period_s": 0,
 }
+LEAST = "qemu_reaper_least_interval_us"
 COUNTERS = {
     "qemu_ring_full_exits_count", "qemu_reaper_rounds_count", "qemu_pages_reaped_count",
     "qemu_coroutines_in_use_count", "qemu_coroutines_pooled_count",
@@ -236,6 +252,41 @@ def test_one_vm_in_libvirt_there_and_back_between_patched_and_unpatched(
         # It came back without the object, as to any QEMU: vmtune sets it anew.
         again = client.post(f"/vms/{vm.uuid}/applications", {"profile": "p"})
         assert again["state"] == "applied", again["problems"]
+
+
+def test_a_benchmark_runs_with_what_the_pack_adds(pack: frozenset[str]) -> None:
+    values: dict[str, Value] = {**VALUES, "dirty_ring_size_entries": 4096}
+    scenario = Scenario(
+        "test/patched",
+        vm=VmShape(64 << 20, 1),
+        workload=Workload(16 << 20, beat_ms=5),
+        values=values,
+        warmup_s=0,
+        cooldown_s=0,
+        max_seconds=60,
+    )
+    with tempfile.TemporaryDirectory(prefix="vt-") as name:
+        testbed = DirectTestbed(Path(patched().program), folder=Path(name) / "b", consents=pack)
+        hosts = asyncio.run(look(testbed, kvm=True))
+        assert why_not(scenario, hosts) is None
+        assert VALUES.keys() <= offered(hosts, {name: (value,) for name, value in VALUES.items()}
+                                        | {"qemu_reaper_policy": ("stock",)})  # fmt: skip
+        assert not offered(replace(hosts, consents=frozenset()), {LEAST: (20_000,)})
+        result = asyncio.run(run_migration(RunOrder(scenario, testbed=testbed), lambda _: None))
+    assert result.state is RunState.COMPLETED, result.failure
+    found = {outcome.tunable: outcome for outcome in result.record.outcomes}
+    outcomes = {name: (found[name].status, found[name].seen) for name in VALUES}
+    assert outcomes == {name: (Status.EFFECTIVE, value) for name, value in VALUES.items()}
+
+
+@pytest.fixture
+def pack() -> Iterator[frozenset[str]]:
+    """This process's benchmarks can set what the pack adds; what that takes of consents."""
+    use_packs(["qemu-patched"])
+    try:
+        yield load(["qemu-patched"])[0].consents
+    finally:
+        choose(BUILT_IN)
 
 
 def test_the_patched_qemu_offers_the_object(tmp_path: Path) -> None:

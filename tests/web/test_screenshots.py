@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ _PATIENCE_MS = 300_000
 MAX_BYTES = 200_000
 pytestmark = [
     pytest.mark.skipif(not FOLDER, reason="`make screenshots` takes them"),
-    pytest.mark.timeout(1500),
+    pytest.mark.timeout(2700),
 ]
 
 
@@ -128,3 +130,57 @@ def test_picture_of_a_comparison(it: Live, fast: str, page: Page) -> None:
     settled(page)
     page.get_by_role("heading", name=re.compile("^tuned compared to stock")).evaluate(_TO_TOP)
     picture(page, "compare")
+
+
+STUDY = {
+    "name": "capped-link",
+    "title": "A migration over a link of 1 Gbit/s",
+    "scenario": {
+        "name": "docs/capped-link",
+        "vm": {"memory_bytes": "256Mi"},
+        "workload": {"region_bytes": "128Mi", "dirty_mb_per_s": 60, "beat_ms": 5},
+        "values": {"max_bandwidth_bytes_per_s": "1Gbit/s", "downtime_limit_ms": "300ms"},
+        "warmup_s": 1,
+        "cooldown_s": 0,
+        "max_seconds": 30,
+    },
+    "objective": "minimise total_time_ms, minimise source_cpu_ms "
+    "where guest_silence_ms <= 500 and completed",
+    "space": {
+        "multifd": {},
+        "multifd_channels": {"low": 1, "high": 8},
+        "multifd_compression": {"choices": ["none", "zlib", "zstd"]},
+        "xbzrle": {},
+        "auto_converge": {},
+        "cpu_throttle_initial_percent": {"low": 10, "high": 60, "step": 10},
+    },
+    "budget": {"runs": 66},
+    "confirm_blocks": 6,
+    "finalists": 2,
+    "seed": 20261126,
+}
+"""That of docs/how-to/tune.md, which shows the file and what came of it."""
+
+
+def test_pictures_of_a_study(it: Live, page: Page) -> None:
+    id = it.client.post("/studies", STUDY)["id"]
+    path = f"/studies/{id}"
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"/bench{path}")
+    wait_for(lambda: it.client.get(path)["trials"] >= 12, "some trials", within_s=900)
+    expect(page.get_by_text("searching, block")).to_be_visible(timeout=_PATIENCE_MS)
+    picture(page, "study-search")
+    wait_for(lambda: it.client.get(path)["ended"], "it to end", within_s=1400)
+    page.reload()
+    expect(page.get_by_role("heading", name="Result")).to_be_visible()
+    picture(page, "study-result")
+    page.get_by_role("heading", name="Importance of tunables").evaluate(_TO_TOP)
+    picture(page, "study-analysis")
+    page.get_by_role("heading", name="Trials").evaluate(_TO_TOP)
+    picture(page, "study-trials")
+    ran = subprocess.run(
+        [sys.executable, "-m", "vmtune", "tune", "show", "capped-link"],
+        env={**os.environ, "VMTUNE_SOCKET": str(it.client.socket_path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    print(ran.stdout)  # for the guide

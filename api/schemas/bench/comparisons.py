@@ -12,11 +12,11 @@ from pydantic import Field, create_model
 from vmtune.api.schemas.common import Model, Page, TextOrNone, Texts, texts_of
 from vmtune.bench.model.metrics.table import Direction
 from vmtune.bench.model.runs.run import RunState, Testbed
+from vmtune.bench.model.settable import settable
 from vmtune.bench.model.trend.change import ChangeKind, SignStrength, Triage
 from vmtune.bench.report.report import FORMAT, VERSION, Report
 from vmtune.bench.report.words import ResultText
 from vmtune.bench.services.comparisons.setup_history import History, SetupHistory, Shift, Sign
-from vmtune.model.tunables.built_in import BUILT_IN
 
 _HINTS = get_type_hints(Report)
 _PARTS: dict[str, Any] = {  # any: pydantic's own way to say a field
@@ -174,7 +174,7 @@ class SetupHistoryView(Model):
     def of(cls, entry: SetupHistory) -> SetupHistoryView:
         return cls.from_record(
             entry,
-            texts=texts_of(entry.values, BUILT_IN),
+            texts=texts_of(entry.values, settable()),
             points=[
                 PointView(
                     run=p.run,

@@ -21,9 +21,9 @@ from vmtune.bench.model.runs.series import Head, Series
 from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
 from vmtune.bench.model.scenario.block_target import VM_HOST, VM_NAME, vm_of_setup
+from vmtune.bench.model.settable import settable
 from vmtune.bench.services.runs.runs import QueuedRun, RunDetails
 from vmtune.documents.dataclass_json import to_json
-from vmtune.model.tunables.built_in import BUILT_IN
 
 Json = dict[str, Any]  # any JSON
 
@@ -140,7 +140,7 @@ def _fields(run: Run, ahead: int | None) -> dict[str, Any]:  # any: RunView's
         "profile": run.profile or None,
         "revision": run.revision or None,
         "values": dict(run.values),
-        "texts": texts_of(run.values, BUILT_IN),
+        "texts": texts_of(run.values, settable()),
         "metrics": in_order(run.metrics),
         "testbed": run.testbed,
         "qemu": run.qemu,
@@ -192,7 +192,7 @@ class RunHeadView(Model):
     def of(cls, head: Head) -> RunHeadView:
         return cls.from_record(
             head,
-            outcomes=[OutcomeView.of(outcome, BUILT_IN) for outcome in head.outcomes],
+            outcomes=[OutcomeView.of(outcome, settable()) for outcome in head.outcomes],
             postcopy=PostcopyView.of(head.postcopy),
         )
 

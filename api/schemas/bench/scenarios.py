@@ -13,9 +13,9 @@ from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.metric import Direction, Group, Metric
 from vmtune.bench.model.metrics.table import HEADLINE, METRICS_OF
 from vmtune.bench.model.scenario.any_kind import kind_of, to_json
+from vmtune.bench.model.settable import settable
 from vmtune.bench.services.runs.scenarios import OfferedScenario
 from vmtune.config.settings import BenchQemu
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.storage.repositories.run_rows import MeasuredScenario
 from vmtune.units import Unit
 
@@ -48,7 +48,7 @@ class ScenarioView(Model):
             family_title=offered.family.title,
             applicable=not offered.why_not,
             reason=offered.why_not,
-            texts=texts_of(scenario.values, BUILT_IN),
+            texts=texts_of(scenario.values, settable()),
             setup=to_json(scenario),
         )
 

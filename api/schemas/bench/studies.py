@@ -12,6 +12,7 @@ from pydantic import Field
 
 from vmtune.api.schemas.common import Model, Page, Texts, Values, texts_of
 from vmtune.bench.model.kinds import ScenarioKind
+from vmtune.bench.model.settable import settable
 from vmtune.bench.model.tune import file as study_file
 from vmtune.bench.model.tune.analysis import Analysis
 from vmtune.bench.model.tune.kept import StudyState
@@ -19,7 +20,6 @@ from vmtune.bench.model.tune.records import TrialOutcome, TrialRecord, TrialRun
 from vmtune.bench.model.tune.result import Finding
 from vmtune.bench.model.tune.spec import StudySpec
 from vmtune.bench.services.tune.reading import Study
-from vmtune.model.tunables.built_in import BUILT_IN
 
 Json = dict[str, Any]  # any JSON
 
@@ -99,7 +99,7 @@ class ResultView(Model):
         found = result["found"]
         return cls(
             **found,
-            texts=texts_of(found["settings"], BUILT_IN),
+            texts=texts_of(found["settings"], settable()),
             draft=result.get("draft"),
             environments=result["environments"],
         )
@@ -230,7 +230,7 @@ class TrialView(Model):
             number=trial.number,
             origin=trial.origin,
             settings=dict(trial.settings),
-            texts=texts_of(trial.settings, BUILT_IN),
+            texts=texts_of(trial.settings, settable()),
             medians=_medians(trial, metrics),
             completed=sum(run.outcome is TrialOutcome.COMPLETED for run in trial.runs),
             finalist=trial.number in (study.kept.finalists or ()),

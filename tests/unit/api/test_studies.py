@@ -67,6 +67,19 @@ async def test_a_study_from_order_to_draft(bench: Api) -> None:
     assert (await bench.get("/studies?state=searching"))["items"] == []
 
 
+async def test_the_packs_of_the_settings_can_be_varied(tmp_path: Path) -> None:
+    order = study_json(space={"qemu_pool_hard_limit_count": [0, 512]})
+    tools = fake_tools(TunedRunner())
+    options = {"packs": ("qemu-patched",)}
+    async with running_api(tmp_path, hosts=(), bench_tools=tools, options=options) as api:
+        planned = await api.ask("POST", "/studies/plan", order)
+        assert planned["space"] == ["qemu_pool_hard_limit_count"]
+    async with running_api(tmp_path, hosts=(), bench_tools=tools) as api:
+        response = await api.send("POST", "/studies/plan", order)
+        assert response.status_code == 422
+        assert response.json()["errors"][0]["code"] == "unknown_tunable"
+
+
 async def test_a_study_is_paused_resumed_and_cancelled(bench: Api, runner: TunedRunner) -> None:
     runner.held = True
     id = (await bench.ask("POST", "/studies", study_json(), expect=202))["id"]

@@ -68,6 +68,23 @@ def children() -> set[int]:
     return {int(each) for each in found.split()}
 
 
+def prepare(folder: str) -> None:
+    _PREPARED.append(folder)
+
+
+_PREPARED: list[str] = []
+
+
+def prepared(store: Store) -> list[str]:
+    return _PREPARED
+
+
+async def test_each_process_prepares_first(url: str) -> None:
+    async with working(url, begin=(prepare, ("here",))) as work:
+        assert await work.run(prepared) == ["here"]
+    assert _PREPARED == []  # that was another process
+
+
 async def test_it_is_done_by_another_process_that_gives_way(url: str) -> None:
     before = children()
     async with working(url) as work:

@@ -19,6 +19,7 @@ from vmtune.bench.migration.direct_stage import BenchQemu
 from vmtune.bench.migration.stage import finish
 from vmtune.bench.model.scenario.block import BlockScenario, PoolForecast
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
+from vmtune.bench.model.settable import settable
 from vmtune.bench.qemu_process import find_qemu
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.errors import CommandRefused, SetupError, VmtuneError
@@ -36,7 +37,6 @@ from vmtune.lab.programs import require_programs
 from vmtune.model.host.facts import VmFacts
 from vmtune.model.host.pools import geometry_of, headroom, pool_model
 from vmtune.model.plan.changes import Change, in_order
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route
 from vmtune.units import Unit
 
@@ -95,7 +95,7 @@ async def block_stage(order: BlockOrder, scenario: BlockScenario) -> AsyncIterat
         at.mkdir()
         files = BlockFiles(program, testbed.data_folder, at / _SOCKET, folder / "qemu.own", file)
         qemu = BenchQemu(qemu_line(files, scenario, vm), files.own)
-        driver = QmpDriver(f"qmp+unix://{at}")
+        driver = QmpDriver(f"qmp+unix://{at}", more_commands=testbed.consents, tunables=settable())
         try:
             await qemu.listens()
             await _finish_node(qemu, file, scenario)
@@ -180,7 +180,7 @@ async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[s
     changes = [
         Change(name, value)
         for name, value in scenario.values.items()
-        if BUILT_IN[name].route is Route.LIVE
+        if settable()[name].route is Route.LIVE
     ]
     if changes:
         await driver.write(vm, in_order(changes, facts.readings))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.migration.scenarios import BenchHosts
+from vmtune.bench.model.settable import settable
 from vmtune.errors import HostUnreachable, OutcomeUnknown, SetupError
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.domain_xml import kvm_usable
@@ -42,9 +43,10 @@ async def look(
         async with _running(testbed or DirectTestbed(), Path(folder)) as process:
             facts, host = await _ask(Path(folder), process)
     source, destination = hosts or (host, host)
+    consents = testbed.consents if testbed else frozenset()
     use = usable if kvm is None else kvm
     why_not = "it is switched off" if usable else "this machine has no usable /dev/kvm"
-    return BenchHosts(source, destination, facts, use, "" if use else why_not)
+    return BenchHosts(source, destination, facts, use, "" if use else why_not, consents)
 
 
 @contextlib.asynccontextmanager
@@ -81,7 +83,7 @@ async def _running(
 
 async def _ask(folder: Path, process: asyncio.subprocess.Process) -> tuple[VmFacts, HostFacts]:
     """What the QEMU in *folder* offers, and this machine."""
-    driver = QmpDriver(f"qmp+unix://{folder}")
+    driver = QmpDriver(f"qmp+unix://{folder}", tunables=settable())
     deadline = time.monotonic() + _ANSWERS_WITHIN_S
     try:
         while True:

@@ -22,6 +22,7 @@ from vmtune.bench.migration.qemu_stderr import RING_FULL, Stderr
 from vmtune.bench.migration.stage import Side, finish
 from vmtune.bench.model.runs.run import HostSide
 from vmtune.bench.model.scenario.migration import Scenario, Transport
+from vmtune.bench.model.settable import settable
 from vmtune.bench.qemu_process import exit_text, find_qemu, start_qemu
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.errors import HostUnreachable, MonitorBusy, SetupError
@@ -159,7 +160,13 @@ async def direct_stage(
                 incoming = side is HostSide.DESTINATION
                 command = command_line(files, scenario, vm, kvm=kvm, incoming=incoming)
                 qemus[side] = BenchQemu(command, own)
-                drivers.append(QmpDriver(f"qmp+unix://{at}", address))
+                driver = QmpDriver(
+                    f"qmp+unix://{at}",
+                    address,
+                    more_commands=testbed.consents,
+                    tunables=settable(),
+                )
+                drivers.append(driver)
                 sides[side] = Side(side.value, drivers[-1])
             for qemu in qemus.values():
                 await qemu.listens()

@@ -22,6 +22,7 @@ from vmtune.bench.migration.qemu_stderr import RING_FULL, RingFullCounter
 from vmtune.bench.migration.stage import Side, finish
 from vmtune.bench.model.runs.run import HostSide
 from vmtune.bench.model.scenario.migration import Scenario, Transport
+from vmtune.bench.model.settable import settable
 from vmtune.bench.run_folder import clear_left_behind, end_processes_of, run_folder
 from vmtune.errors import LabError, SetupError
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
@@ -166,7 +167,13 @@ async def libvirt_stage(
         try:
             for side, host in zip(HostSide, status(lab).hosts, strict=True):
                 hosts[side] = host
-                drivers.append(LibvirtDriver(host.uri, peer_uri=host.peer_uri))
+                driver = LibvirtDriver(
+                    host.uri,
+                    peer_uri=host.peer_uri,
+                    more_commands=testbed.consents,
+                    tunables=settable(),
+                )
+                drivers.append(driver)
             settings = VmSettings(
                 name=name,
                 memory_bytes=scenario.vm.memory_bytes,

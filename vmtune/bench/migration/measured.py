@@ -16,6 +16,7 @@ from vmtune.bench.migration.recorder import Recorder
 from vmtune.bench.migration.stage import Stage
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.settable import settable
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.finalize import resume_if_paused
 from vmtune.engine.read_back import close_outcomes, read_on_arrival
@@ -40,7 +41,6 @@ from vmtune.model.plan.changes import Change
 from vmtune.model.plan.plan import Plan, make_plan, refuse
 from vmtune.model.plan.situation import Destination, Permissions, Situation
 from vmtune.model.preflight.rings import MEASURED_ALL_THE_SAME
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 
 _ENDS_WITHIN_S = 60.0
@@ -57,9 +57,15 @@ class Verdict:
     failure: str = ""
 
 
-async def plan_run(stage: Stage, values: Mapping[str, Value], overrides: frozenset[str]) -> Plan:
+async def plan_run(
+    stage: Stage,
+    values: Mapping[str, Value],
+    overrides: frozenset[str],
+    consents: frozenset[str] = frozenset(),
+) -> Plan:
     """Probe both sides, and plan.
 
+    :param consents: what the operator lets tunable packs send.
     :raise Blocked: naming every blocker that *overrides* does not; a dirty ring that can end the
         guest is none, for a QEMU that dies is a result.
     """
@@ -72,8 +78,9 @@ async def plan_run(stage: Stage, values: Mapping[str, Value], overrides: frozens
     direct = host.connection is Connection.QMP
     waiting = await destination.driver.vm_facts(stage.vm) if direct else None
     goal = Destination(destination.name, there, waiting)
+    may = replace(_PERMISSIONS, pack_consents=consents)
     plan = make_plan(
-        Situation(values, vm, host, goal, _PERMISSIONS, tunables=BUILT_IN), source.name, "", 0
+        Situation(values, vm, host, goal, may, tunables=settable()), source.name, "", 0
     )
     refuse(plan.blockers(overrides | MEASURED_ALL_THE_SAME))
     return plan
@@ -108,7 +115,7 @@ class MeasuredMigration:
         """
         # What reads settings while the guest is measured would be measured, too.
         session = MigrationSession(
-            _StageHosts(self._stage, plan), self._notes, BUILT_IN, self._hz, forecasts=False
+            _StageHosts(self._stage, plan), self._notes, settable(), self._hz, forecasts=False
         )
         await session.prepare(plan)
         try:
@@ -183,7 +190,7 @@ class MeasuredMigration:
         await resume_if_paused(record, destination if arrived else source)
         if arrived:
             await self._note_postcopy(destination)
-            outcomes = await read_on_arrival(record, destination, BUILT_IN)
+            outcomes = await read_on_arrival(record, destination, settable())
         else:
             outcomes = close_outcomes(record, "the migration did not complete")
         await self._notes.save(MigrationFields(outcomes=tuple(outcomes.values())))

@@ -28,18 +28,24 @@ class DirectTestbed:
     :param data_folder: where QEMU finds its firmware (``-L``); None: where it was installed.
     :param folder: each run keeps its sockets in a folder of its own in here. The path has to be
         short: a socket's path has at most 107 characters.
+    :param consents: what the operator lets tunable packs send to QEMUs.
     """
 
     qemu: Path = DEFAULT_QEMU
     data_folder: Path | None = None
     folder: Path = DEFAULT_FOLDER
+    consents: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class LibvirtTestbed:
-    """The two libvirt hosts of a lab that is up; each run has a domain of its own."""
+    """The two libvirt hosts of a lab that is up; each run has a domain of its own.
+
+    :param consents: what the operator lets tunable packs send to QEMUs.
+    """
 
     lab: LabSettings = field(default_factory=LabSettings)
+    consents: frozenset[str] = frozenset()
 
 
 Testbed = DirectTestbed | LibvirtTestbed

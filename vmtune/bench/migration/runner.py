@@ -74,7 +74,7 @@ async def _run(
         progress.begins(recorder.origin)
         progress.report(Phase.WARM_UP)
         # Probing takes time, under libvirt seconds: then rather before the guest's pace is known.
-        plan = await plan_run(stage, scenario.values, migration.overrides)
+        plan = await plan_run(stage, scenario.values, migration.overrides, order.testbed.consents)
         await _warm_up(order, stage, recorder, progress)
         if order.once_warm is not None:
             await order.once_warm(stage.source.driver, stage.vm)

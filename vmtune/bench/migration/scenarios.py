@@ -12,13 +12,13 @@ from vmtune import units
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.scenario.parts import MIB
+from vmtune.bench.model.settable import settable
 from vmtune.documents.strict import Reader, short
 from vmtune.model.findings.table import Severity
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState
 from vmtune.model.plan.situation import Destination, Permissions, Situation
 from vmtune.model.preflight.rings import MEASURED_ALL_THE_SAME
 from vmtune.model.preflight.rules import check_tunable, check_vm
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route, Value
 from vmtune.units import Unit
 
@@ -37,6 +37,7 @@ class BenchHosts:
     :param qemu: a QEMU of the kind that both run, as it was probed.
     :param kvm: whether the guest is to run by KVM.
     :param why_no_kvm: why it is not; empty where it is.
+    :param consents: what the operator lets tunable packs send to QEMUs.
     """
 
     host: HostFacts
@@ -44,6 +45,7 @@ class BenchHosts:
     qemu: VmFacts
     kvm: bool
     why_no_kvm: str = ""
+    consents: frozenset[str] = frozenset()
 
 
 def why_not(scenario: Scenario, bench_hosts: BenchHosts) -> str | None:
@@ -66,7 +68,7 @@ def why_not(scenario: Scenario, bench_hosts: BenchHosts) -> str | None:
     situation = _situation(scenario, bench_hosts)
     findings = itertools.chain(
         check_vm(situation),
-        *(check_tunable(BUILT_IN[n], value, situation) for n, value in situation.values.items()),
+        *(check_tunable(settable()[n], value, situation) for n, value in situation.values.items()),
     )
     blockers = (
         f"{finding.tunable}: {finding.message}" if finding.tunable else finding.message
@@ -87,7 +89,7 @@ def offered(bench_hosts: BenchHosts, values: Mapping[str, Sequence[Value]]) -> f
         one = replace(situation, values={name: value})
         return not any(
             finding.severity is Severity.BLOCKER and finding.code not in MEASURED_ALL_THE_SAME
-            for finding in check_tunable(BUILT_IN[name], value, one)
+            for finding in check_tunable(settable()[name], value, one)
         )
 
     return frozenset(n for n, tried in values.items() if any(works(n, value) for value in tried))
@@ -99,9 +101,9 @@ def _situation(scenario: Scenario, bench_hosts: BenchHosts) -> Situation:
     wanted = {
         name: value
         for name, value in scenario.values.items()
-        if value is not False and not (value == "none" == BUILT_IN[name].default)
+        if value is not False and not (value == "none" == settable()[name].default)
     }
-    started_with = {n: Reading(v) for n, v in wanted.items() if BUILT_IN[n].route is Route.BOOT}
+    started_with = {n: Reading(v) for n, v in wanted.items() if settable()[n].route is Route.BOOT}
     readings = {**bench_hosts.qemu.readings, "dirty_ring_size_entries": Reading(0), **started_with}
     vm = replace(
         bench_hosts.qemu,
@@ -112,9 +114,9 @@ def _situation(scenario: Scenario, bench_hosts: BenchHosts) -> Situation:
         readings=readings,
     )
     destination = Destination("destination", bench_hosts.destination, vm)
-    permissions = Permissions(destination_command_line=True)
+    permissions = Permissions(destination_command_line=True, pack_consents=bench_hosts.consents)
     return Situation(
-        wanted, vm, bench_hosts.host, destination, permissions, scenario.steps, tunables=BUILT_IN
+        wanted, vm, bench_hosts.host, destination, permissions, scenario.steps, tunables=settable()
     )
 
 

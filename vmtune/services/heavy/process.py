@@ -1,8 +1,9 @@
 """The process that does heavy work for the service: it runs :func:`main`.
 
 It reads frames from standard input and answers each on standard output; a frame is eight bytes of
-length and a pickle. The first frame is the database's URL, each other one a function of a module
-and its arguments; the function gets the store as its first argument.
+length and a pickle. The first frame is the database's URL and what to call before all else, each
+other one a function of a module and its arguments; the function gets the store as its first
+argument.
 """
 
 from __future__ import annotations
@@ -73,7 +74,15 @@ def _call(store: Store, work: Callable[..., Any], given: tuple[object, ...]) -> 
 def main() -> None:
     """Answer until standard input ends."""
     be_modest()
-    with suppress(EOFError), Store.open(_read(sys.stdin.buffer)) as store:
+    with suppress(EOFError):
+        url, begin, given = _read(sys.stdin.buffer)
+        begin(*given)
+        _answer(url)
+
+
+def _answer(url: str) -> None:
+    """:raise EOFError: the service wants no more."""
+    with Store.open(url) as store:
         while True:
             work, given = _read(sys.stdin.buffer)
             sys.stdout.buffer.write(_call(store, work, given))

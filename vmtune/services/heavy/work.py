@@ -33,6 +33,10 @@ _WITHIN_S = 300.0
 _IDLE_S = 60.0
 
 
+def no_preparation() -> None:
+    """Nothing."""
+
+
 class Work(Protocol):
     """Where heavy work is done."""
 
@@ -65,6 +69,7 @@ class HeavyWork:
     :param processes: how many work at once; None for half of the CPUs.
     :param max_waiting: how much work may wait; more is refused.
     :param within_s: after how long work is given up.
+    :param begin: a function of a module, with its arguments, that each process calls first.
     """
 
     def __init__(
@@ -73,11 +78,13 @@ class HeavyWork:
         processes: int | None = None,
         max_waiting: int = _MAX_WAITING,
         within_s: float = _WITHIN_S,
+        begin: tuple[Callable[..., None], tuple[object, ...]] = (no_preparation, ()),
     ) -> None:
         self._url = url
         self._slots = asyncio.Semaphore(processes or max(1, (os.cpu_count() or 1) // 2))
         self._max_waiting = max_waiting
         self._within_s = within_s
+        self._begin = begin
         self._waiting = 0
         self._all: set[Process] = set()
         self._idle: dict[Process, asyncio.TimerHandle] = {}
@@ -157,7 +164,7 @@ class HeavyWork:
         )
         self._all.add(one)
         assert one.stdin is not None
-        one.stdin.write(frame(self._url))
+        one.stdin.write(frame((self._url, *self._begin)))
         return one
 
     def _dismiss(self, one: Process) -> None:

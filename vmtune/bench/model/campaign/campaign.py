@@ -23,12 +23,12 @@ from vmtune.bench.model.runs.run import Testbed
 from vmtune.bench.model.scenario.any_kind import OVERRIDABLE, AnyScenario, from_json, kind_of
 from vmtune.bench.model.scenario.any_kind import to_json as scenario_to_json
 from vmtune.bench.model.scenario.parts import NO_PACKS, Text
+from vmtune.bench.model.settable import settable
 from vmtune.documents.dataclass_json import Written
 from vmtune.documents.strict import Reader, join, short
 from vmtune.errors import InvalidInput, Problem
 from vmtune.model.migration.steps import dump_steps
 from vmtune.model.profile import Revision
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import unknown_tunable
 from vmtune.model.tunables.tunable import Value
 
@@ -57,9 +57,10 @@ def _read_tunables(reader: Reader, raw: object, where: str) -> Mapping[str, Valu
     once they are laid over the scenario's."""
     values: dict[str, Value] = {}
     for name, value in reader.mapping(raw, where).items():
-        tunable = BUILT_IN.get(name)
+        tunable = settable().get(name)
         if tunable is None:
-            reader.report(partial(unknown_tunable, name, join(where, name), BUILT_IN, NO_PACKS))
+            place = join(where, name)
+            reader.report(partial(unknown_tunable, name, place, settable(), NO_PACKS))
             continue
         try:
             values[name] = tunable.accept(value)

@@ -28,10 +28,10 @@ from vmtune.bench.model.scenario.parts import (
     accept_bench_values,
     without_kind,
 )
+from vmtune.bench.model.settable import settable as all_settable
 from vmtune.documents import dataclass_json as documents
 from vmtune.documents.strict import Reader, short
 from vmtune.errors import InvalidInput, Problem
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route, Value
 from vmtune.units import Unit
 
@@ -50,7 +50,7 @@ the size of QEMU's pool of coroutines."""
 
 def settable(tunable: str) -> bool:
     """Whether a QEMU of this benchmark can be tuned with it."""
-    row = BUILT_IN.get(tunable)
+    row = all_settable().get(tunable)
     disk = tunable in (VIRTIO_QUEUES, VIRTIO_QUEUE_SIZE)
     return disk or (row is not None and row.route is Route.LIVE)
 
@@ -115,7 +115,7 @@ class BlockScenario(Named):
                                  "enlarge size_bytes"))  # fmt: skip
         found += block_target.problems_of(self.target, self.cell, self.values)
         for name in self.values if self.target is None else ():
-            if name in BUILT_IN and not settable(name):
+            if name in all_settable() and not settable(name):
                 found.append(Problem(f"values.{name}", "not_settable",
                                      f"{name} has no meaning for a QEMU that only serves blocks",
                                      "leave it out"))  # fmt: skip

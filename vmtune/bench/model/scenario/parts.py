@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from annotated_types import Interval, MaxLen
 
+from vmtune.bench.model.settable import settable
 from vmtune.documents.dataclass_json import Written
 from vmtune.documents.strict import Reader, join, short
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
@@ -28,10 +28,10 @@ Vcpus = Annotated[int, Interval(ge=1, le=MAX_VCPUS)]
 
 
 NO_PACKS = (
-    "A benchmark cannot set the tunables of packs, since its QEMU may be another one: apply a "
-    "profile with them to a running VM instead."
+    "The tunables of a pack can be set where the service has loaded it: name it in the setting "
+    "packs."
 )
-"""The remedy for a tunable that no row of the built-in table has."""
+"""The remedy for a tunable that no row of the table has."""
 
 
 def accept_bench_values(raw: Mapping[str, object], prefix: str = "values.") -> dict[str, Value]:
@@ -39,7 +39,7 @@ def accept_bench_values(raw: Mapping[str, object], prefix: str = "values.") -> d
 
     :raise InvalidInput: as :func:`~vmtune.model.tunables.rules.accept_values`.
     """
-    return accept_values(raw, BUILT_IN, prefix, NO_PACKS)
+    return accept_values(raw, settable(), prefix, NO_PACKS)
 
 
 def _values(reader: Reader, raw: object, where: str) -> Mapping[str, Value]:

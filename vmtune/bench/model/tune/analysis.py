@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from vmtune.bench.model.settable import settable
 from vmtune.bench.model.tune.estimates import estimates, pareto_front
 from vmtune.bench.model.tune.records import TrialRecord
 from vmtune.bench.model.tune.spec import StudySpec
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
 
 LEAST_TRIALS = 12
@@ -32,7 +32,7 @@ class Analysis:
 
 
 def analyse(
-    spec: StudySpec, trials: Sequence[TrialRecord], tunables: TunableRegistry = BUILT_IN
+    spec: StudySpec, trials: Sequence[TrialRecord], tunables: TunableRegistry | None = None
 ) -> Analysis:
     """Analyse the trials of a study that is ready (:meth:`StudySpec.ready`)."""
     found = estimates(spec.goal, trials)
@@ -41,6 +41,6 @@ def analyse(
     if len(valued) >= LEAST_TRIALS:
         from vmtune.bench.model.tune.sampler import Sampler  # noqa: PLC0415 - loads Optuna
 
-        importance = Sampler(spec, valued, found, tunables, 0).importance()
+        importance = Sampler(spec, valued, found, tunables or settable(), 0).importance()
     front = tuple(one.number for one in pareto_front([*found.values()]))
     return Analysis(front, importance)

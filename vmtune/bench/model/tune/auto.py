@@ -105,6 +105,8 @@ def usual_dimension(row: Tunable) -> Dimension | None:
 def _fits(row: Tunable, kind: ScenarioKind) -> bool:
     if kind is ScenarioKind.BOOT:
         return row.name in SETTABLE
+    if row.pack:  # what is set on a running QEMU, before it migrates or serves
+        return row.route is Route.LIVE or kind is ScenarioKind.MIGRATION
     return row.route in _ROUTES[kind] or (kind is ScenarioKind.BLOCK and row.name in _DISK_QUEUES)
 
 

@@ -17,16 +17,16 @@ from typing import Any
 
 from vmtune.bench.model.campaign.file import Known
 from vmtune.bench.model.scenario import any_kind as any_scenario
+from vmtune.bench.model.settable import settable
 from vmtune.bench.model.tune.space import AUTO, read_space
 from vmtune.bench.model.tune.spec import StudySpec
 from vmtune.documents import dataclass_json as documents
 from vmtune.documents.strict import Reader, parse_toml
 from vmtune.errors import InvalidInput
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
 
 
-def read_toml(text: str, known: Known, tunables: TunableRegistry = BUILT_IN) -> StudySpec:
+def read_toml(text: str, known: Known, tunables: TunableRegistry | None = None) -> StudySpec:
     """The study of a TOML file.
 
     :raise InvalidInput: with a problem for each part that cannot be accepted.
@@ -34,10 +34,10 @@ def read_toml(text: str, known: Known, tunables: TunableRegistry = BUILT_IN) -> 
     return from_json(parse_toml(text, "study"), known, tunables)
 
 
-def from_json(raw: object, known: Known, tunables: TunableRegistry = BUILT_IN) -> StudySpec:
+def from_json(raw: object, known: Known, tunables: TunableRegistry | None = None) -> StudySpec:
     """A study from JSON or TOML. A scenario may be called by its name in *known*.
 
-    :param tunables: the table, with the packs that are loaded.
+    :param tunables: the table; None for all that benchmarks can set.
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
     reader = Reader()
@@ -49,7 +49,7 @@ def from_json(raw: object, known: Known, tunables: TunableRegistry = BUILT_IN) -
         if space == AUTO:
             given["space"] = None
         elif space is not None:
-            found = read_space(space, "space", tunables, reader)
+            found = read_space(space, "space", tunables or settable(), reader)
             given["space"] = documents.to_json(found) if found else None
         raw = given
     made = documents.read(reader, StudySpec, raw, "")

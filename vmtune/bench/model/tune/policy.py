@@ -17,13 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from vmtune.bench.model.settable import settable
 from vmtune.bench.model.tune.estimates import Estimate, distrusted, estimates, pareto_front
 from vmtune.bench.model.tune.records import DEFAULT, RIVAL, SAMPLED, TrialOutcome, TrialRecord
 from vmtune.bench.model.tune.result import Finding
 from vmtune.bench.model.tune.space import same, settle
 from vmtune.bench.model.tune.spec import CURRENT, Settings, StudySpec, Used
 from vmtune.bench.model.tune.steps import Confirm, Finish, PlannedTrial, RunBlock, Step
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
 
 NEW_OF_A_BLOCK = 4
@@ -43,21 +43,23 @@ def next_step(
     spec: StudySpec,
     trials: Sequence[TrialRecord],
     used: Used | None = None,
-    tunables: TunableRegistry = BUILT_IN,
+    tunables: TunableRegistry | None = None,
 ) -> Step:
     """The next step of a study that is ready (:meth:`StudySpec.ready`).
 
     :param used: by all runs so far, in seconds too where the budget has some.
+    :param tunables: the table; None for all that benchmarks can set.
     """
     assert spec.space is not None and spec.seed is not None, "the spec is not ready"
+    table = tunables or settable()
     last = max((run.block for trial in trials for run in trial.runs), default=0)
     spent = used or Used(sum(len(one.runs) for one in trials))
     if last:
-        plan = _Search(spec, _before(trials, last), spent, tunables).step()
+        plan = _Search(spec, _before(trials, last), spent, table).step()
         left = _left_of(plan, trials, last)
         if left is not None and left.trials:
             return left
-    return _Search(spec, [one for one in trials if one.runs], spent, tunables).step()
+    return _Search(spec, [one for one in trials if one.runs], spent, table).step()
 
 
 def _before(trials: Sequence[TrialRecord], block: int) -> list[TrialRecord]:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from vmtune.bench.model.scenario.parts import NO_PACKS
 from vmtune.documents.strict import Reader, join
 from vmtune.errors import Problem
 from vmtune.model.tunables.registry import TunableRegistry
@@ -106,7 +107,7 @@ def read_space(raw: object, where: str, tunables: TunableRegistry, reader: Reade
     for name, parts in given.items():
         at, row = join(where, name), tunables.get(name)
         if row is None:
-            reader.report(partial(unknown_tunable, name, at, tunables))
+            reader.report(partial(unknown_tunable, name, at, tunables, NO_PACKS))
         elif row.read_only:
             reader.refuse(at, "read_only", f"{name} is a counter of QEMU", "leave it out")
         else:

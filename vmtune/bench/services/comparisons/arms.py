@@ -10,9 +10,9 @@ from uuid import UUID
 from vmtune.bench.model.campaign.campaign import Arm, Campaign, OtherEnvironment
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.settable import settable
 from vmtune.bench.report.report import ReportArm
 from vmtune.errors import InvalidInput
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 from vmtune.stats.model import MAX_RUNS
 from vmtune.storage import Store
@@ -117,8 +117,9 @@ def facts_of_runs(name: str, runs: Sequence[Run]) -> ReportArm:
 
 def words(values: Mapping[str, Value]) -> str:
     """Tunables as people read them."""
+    known = settable()
     return ", ".join(
-        f"{name} {BUILT_IN[name].render(value) if name in BUILT_IN else value}"
+        f"{name} {known[name].render(value) if name in known else value}"
         for name, value in sorted(values.items())
     )
 

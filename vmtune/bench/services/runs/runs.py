@@ -18,6 +18,7 @@ from vmtune.bench.model.runs.series import Head, Series
 from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.settable import settable
 from vmtune.bench.services.runs.importing import ImportReader
 from vmtune.bench.services.runs.job import event_data
 from vmtune.bench.services.runs.live import LiveRuns, LiveVm
@@ -29,7 +30,6 @@ from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import RUN_KIND
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.profile import Revision
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
 from vmtune.services.events import EventBus
 from vmtune.services.tuning.profiles import ProfileService
@@ -298,7 +298,7 @@ def effective_scenario(request: RunRequest, revision: Revision | None) -> AnySce
     laid_over: dict[str, object] = {**scenario.values}
     if revision is not None:
         laid_over |= revision.values
-    values = accept_values({**laid_over, **request.values}, BUILT_IN)
+    values = accept_values({**laid_over, **request.values}, settable())
     if not isinstance(scenario, Scenario):
         _check_alone(scenario, request, revision)
         return replace(scenario, values=values)

@@ -54,6 +54,7 @@ class Testbeds:
         the disk that is measured, and *cache* what is kept between boots.
     :param look: what talks to QEMUs; likewise *sweep*.
     :param sysctls: what tells of this machine right now.
+    :param consents: what the operator lets tunable packs send to QEMUs.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Testbeds:
         cache: Path = DEFAULT_CACHE,
         kvm_usable: Callable[[], bool] = kvm_usable,
         sysctls: Callable[[], Mapping[str, int]] = lambda: read_local_host().sysctls,
+        consents: frozenset[str] = frozenset(),
     ) -> None:
         self._qemus = qemus
         self._folder = folder
@@ -76,6 +78,7 @@ class Testbeds:
         self._lab = lab or LabSettings()
         self._kvm_usable = kvm_usable
         self._sysctls = sysctls
+        self._consents = consents
         self._bench_hosts: dict[_Program, BenchHosts] = {}
         self._looking = asyncio.Lock()
 
@@ -104,11 +107,17 @@ class Testbeds:
 
         :raise InvalidInput: there is no such QEMU.
         """
-        return order.LibvirtTestbed(self._lab) if testbed is Testbed.LAB else self._direct(qemu)
+        return (
+            order.LibvirtTestbed(self._lab, self._consents)
+            if testbed is Testbed.LAB
+            else self._direct(qemu)
+        )
 
     def _direct(self, qemu: str) -> order.DirectTestbed:
         program = self.qemu(qemu)
-        return order.DirectTestbed(program.binary, program.data_folder, self._folder)
+        return order.DirectTestbed(
+            program.binary, program.data_folder, self._folder, self._consents
+        )
 
     def order(self, run: Run, scenario: AnyScenario) -> AnyOrder:
         """What is to be done for *run*.

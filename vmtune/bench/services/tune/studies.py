@@ -13,6 +13,7 @@ from vmtune.bench.migration.scenarios import offered
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.settable import settable
 from vmtune.bench.model.tune import file as study_file
 from vmtune.bench.model.tune.analysis import Analysis
 from vmtune.bench.model.tune.auto import WIDE, auto_space, usual_dimension
@@ -31,7 +32,6 @@ from vmtune.errors import Blocked, Conflict, InvalidInput, NotFound, TooLate
 from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import STUDY_KIND
 from vmtune.model.host.inventory import EventTopic
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.events import EventBus
 from vmtune.services.heavy.work import Work
@@ -107,14 +107,18 @@ class StudyService:
         """What "auto" stands for on this machine."""
         tried = {
             name: [value for value in found.points(WIDE) if value != row.default]
-            for name, row in BUILT_IN.items()
+            for name, row in settable().items()
             if (found := usual_dimension(row)) is not None
         }
         names: Collection[str] = tried
-        if isinstance(spec.scenario, Scenario):
+        # A migration is between two hosts, and what a pack adds not every QEMU has.
+        asked = tried
+        if not isinstance(spec.scenario, Scenario):
+            asked = {name: values for name, values in tried.items() if settable()[name].pack}
+        if asked:
             hosts = await self._testbeds.bench_hosts(spec.testbed, spec.qemu, spec.kvm)
-            names = offered(hosts, tried)
-        return auto_space(spec.kind, BUILT_IN, names, spec.base)
+            names = (tried.keys() - asked.keys()) | offered(hosts, asked)
+        return auto_space(spec.kind, settable(), names, spec.base)
 
     async def start(self, document: object) -> Study:
         """Request a study. It runs as a job, when no other one has the machine.

@@ -283,4 +283,4 @@ def test_a_tunable_of_a_pack_is_refused_with_what_to_do() -> None:
         from_json({"name": "x/y", "values": {"qemu_reaper_policy": "fixed"}})
     (problem,) = refused.value.problems
     assert (problem.field, problem.code) == ("values.qemu_reaper_policy", "unknown_tunable")
-    assert "cannot set the tunables of packs" in problem.remedy
+    assert "name it in the setting packs" in problem.remedy
