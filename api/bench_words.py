@@ -14,11 +14,12 @@ _RUN = {"qemu": "Name of the QEMU, see `GET /qemus`; empty for the installed one
 BENCH_WORDS: Mapping[str, Mapping[str, str]] = {
     "EvidenceView": {
         "trial": "Number of the finalist's trial.",
+        "metric": "The goal that is compared.",
         "baseline": "What it is compared with: the default or the current profile.",
     },
     "ResultView": {
         "settings": "The winner's values, by tunable; empty without one.",
-        "evidence": "Each finalist compared with each baseline.",
+        "evidence": "Each finalist compared with each baseline, in each goal.",
         "draft": "The profile made of the winner; null without one.",
     },
     "StudyDetail": {"objective": "What it searches for, in words."},

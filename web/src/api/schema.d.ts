@@ -4755,7 +4755,7 @@ export interface components {
             baseline: string;
             /**
              * Metric
-             * @description Name of the metric.
+             * @description The goal that is compared.
              */
             metric: string;
             /**
@@ -8510,7 +8510,7 @@ export interface components {
             within_percent: number | null;
             /**
              * Evidence
-             * @description Each finalist compared with each baseline.
+             * @description Each finalist compared with each baseline, in each goal.
              */
             evidence: components["schemas"]["EvidenceView"][];
             /** @description The profile made of the winner; null without one. */

@@ -95,6 +95,18 @@ const RESULT = {
       broken_share: 0,
       reason: "",
     },
+    {
+      trial: 1,
+      baseline: "default",
+      metric: "downtime_ms",
+      verdict: "inconclusive",
+      estimate: 3,
+      low: 2.5,
+      high: 3.5,
+      ratio: true,
+      broken_share: 0,
+      reason: "",
+    },
   ],
   draft: { profile: "capped-link-1", revision: 1 },
   environments: ["f"],
@@ -176,6 +188,8 @@ test("a result names the verdict, its campaign, and the profile that is not assi
   show();
   expect(await screen.findByText("better by 37.5 %")).toBeInTheDocument();
   expect(screen.getByText("total_time_ms better, 0.625 times (0.6 to 0.65)")).toBeInTheDocument();
+  expect(screen.getByText("downtime_ms inconclusive, 3 times (2.5 to 3.5)")).toBeInTheDocument();
+  expect(screen.getAllByText("Trial 1 against default")).toHaveLength(1);
   const campaign = screen.getByRole("link", { name: "Confirming campaign" });
   expect(campaign).toHaveAttribute("href", "/bench/campaigns/c1");
   expect(screen.getByRole("link", { name: "capped-link-1" })).toBeInTheDocument();

@@ -22,7 +22,8 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A finalist against one of the arms that it has to beat, in the confirming campaign.
+    """A finalist against one of the arms that it has to beat, in the confirming campaign: of one
+    goal.
 
     :param baseline: ``default`` or ``current``.
     :param verdict: of the statistics, in its words.
@@ -53,7 +54,7 @@ class StudyResult:
     :param gain_percent: by how much the winner's first goal is better than the best of what it had
         to beat, as the campaign estimates it; None where it has no ratio.
     :param within_percent: without a winner, gains above this would most likely have been found.
-    :param evidence: every comparison of every finalist.
+    :param evidence: every comparison of every finalist, in each goal.
     :param reason: in a sentence.
     """
 

@@ -106,20 +106,30 @@ def judge(store: Store, id: UUID) -> tuple[StudyResult, tuple[str, ...]]:
 def result_of(
     spec: StudySpec, finalists: Sequence[TrialRecord], report: Report, record: CampaignRecord
 ) -> StudyResult:
-    """What the campaign's report says of *finalists*."""
+    """What the campaign's report says of *finalists*.
+
+    The first goal decides whether one is better. Of several that are, one that is worse in no other
+    goal comes before one that is, then the one with the larger gain.
+    """
     baselines = [DEFAULT_ARM, *([CURRENT] if spec.current is not None else [])]
     evidence = tuple(
-        _evidence(spec, report, one, baseline) for one in finalists for baseline in baselines
+        _evidence(spec, report, one, baseline, goal.metric)
+        for one in finalists
+        for baseline in baselines
+        for goal in spec.goal.goals
     )
-    confirmed: list[tuple[float, TrialRecord, float | None]] = []
+    confirmed: list[tuple[bool, float, TrialRecord, float | None]] = []
     for one in finalists:
-        own = [each for each in evidence if each.trial == one.number]
+        of_it = [each for each in evidence if each.trial == one.number]
+        own = [each for each in of_it if each.metric == spec.goal.primary.metric]
         if all(_beats(spec, report, each) for each in own):
             gains = [gain for each in own if (gain := _gain(spec, each)) is not None]
             gain = min(gains) if gains else None
-            confirmed.append((-1.0 if gain is None else gain, one, gain))
+            harmless = not _worse_in(spec, of_it)
+            confirmed.append((harmless, -1.0 if gain is None else gain, one, gain))
     if confirmed:
-        _, winner, gain = max(confirmed, key=lambda each: each[0])
+        _, _, winner, gain = max(confirmed, key=lambda each: each[:2])
+        worse = _worse_in(spec, [one for one in evidence if one.trial == winner.number])
         over = " and ".join(baselines)
         return StudyResult(
             Finding.BETTER,
@@ -128,7 +138,8 @@ def result_of(
             None if gain is None else round(gain, 1),
             evidence=evidence,
             reason=f"trial {winner.number} is better than {over} by the verdict of "
-            f"{spec.confirm_blocks} fresh blocks",
+            f"{spec.confirm_blocks} fresh blocks"
+            + (f", and worse in {' and '.join(worse)}" if worse else ""),
         )
     within = _within(spec, record)
     if evidence and all(each.broken_share > MOST_BROKEN for each in evidence):
@@ -155,24 +166,45 @@ def _within(spec: StudySpec, record: CampaignRecord) -> float | None:
     return round(max(spec.margin_percent, (1 - 1 / found) * 100), 1)
 
 
-def _evidence(spec: StudySpec, report: Report, trial: TrialRecord, baseline: str) -> Evidence:
-    metric, arm = spec.goal.primary.metric, arm_of(trial.number)
+def _worse_in(spec: StudySpec, evidence: Sequence[Evidence]) -> list[str]:
+    """The goals in which a finalist is worse than one of what it is compared with: by the verdict,
+    or as its interval has it, since for goals besides the first a verdict takes many blocks."""
+    least = 1 + spec.margin_percent / 100
+    worse = []
+    for goal in spec.goal.goals:
+        for each in evidence:
+            if each.metric != goal.metric:
+                continue
+            low, high = (each.low, each.high) if each.ratio else (None, None)
+            beyond = (low is not None and low > least) if goal.sign > 0 else (
+                high is not None and high * least < 1
+            )  # fmt: skip
+            if each.verdict == Verdict.WORSE.value or beyond:
+                worse.append(goal.metric)
+    return list(dict.fromkeys(worse))
+
+
+def _evidence(
+    spec: StudySpec, report: Report, trial: TrialRecord, baseline: str, metric: str
+) -> Evidence:
+    arm = arm_of(trial.number)
     broken = _broken_share(spec, report, arm)
-    primary = next((c for c in _between(report, baseline, arm) if c.criterion.primary), None)
-    if primary is None:
+    both = _between(report, baseline, arm)
+    found = next((c for c in both if c.criterion.metric == metric), None)
+    if found is None:
         return Evidence(trial.number, baseline, metric, "", broken_share=broken, reason="no runs")
-    effect = primary.effect
+    effect = found.effect
     return Evidence(
         trial.number,
         baseline,
         metric,
-        primary.verdict.value if primary.verdict is not None else "",
+        found.verdict.value if found.verdict is not None else "",
         effect.estimate if effect else None,
         effect.low if effect else None,
         effect.high if effect else None,
         effect is not None and effect.scale is Scale.RATIO,
         broken,
-        primary.reason,
+        found.reason,
     )
 
 

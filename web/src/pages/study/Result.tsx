@@ -19,13 +19,7 @@ export function Result({
     ["Found", foundBy({ result })],
     ["Why", result.reason],
     ...(settings.length ? [["Settings", settings.join(", ")] as const] : []),
-    ...result.evidence.map(
-      (one) =>
-        [
-          `Trial ${one.trial} against ${one.baseline}`,
-          <Evidence key="evidence" one={one} />,
-        ] as const,
-    ),
+    ...compared(result.evidence),
     ...(draft === null
       ? []
       : [
@@ -44,6 +38,23 @@ export function Result({
       <FactList facts={facts} />
     </Section>
   );
+}
+
+/** One fact for each pair of a finalist and what it has to beat, with a line for each goal. */
+function compared(evidence: readonly Schemas["EvidenceView"][]): Fact[] {
+  const pairs = new Map<string, Schemas["EvidenceView"][]>();
+  for (const one of evidence) {
+    const pair = `Trial ${one.trial} against ${one.baseline}`;
+    pairs.set(pair, [...(pairs.get(pair) ?? []), one]);
+  }
+  return [...pairs].map(([pair, all]) => [
+    pair,
+    all.map((one) => (
+      <div key={one.metric}>
+        <Evidence one={one} />
+      </div>
+    )),
+  ]);
 }
 
 function Evidence({ one }: { one: Schemas["EvidenceView"] }) {

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,14 @@ from tests.support.bench_runs import FakeRunner
 from tests.support.studies import TunedRunner, study_json
 from tests.unit.bench.services.runs.test_runs import It, assemble
 from vmtune.bench.machine.environment import host_name
+from vmtune.bench.migration.order import RunOrder
 from vmtune.bench.model.campaign.record import CampaignState
-from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.runs.run import RunRecord, RunState
 from vmtune.bench.model.tune.kept import StudyState
 from vmtune.bench.model.tune.records import TrialOutcome
 from vmtune.bench.model.tune.spec import Used
 from vmtune.bench.model.tune.steps import PlannedTrial, RunBlock, Step
+from vmtune.bench.order import AnyOrder
 from vmtune.bench.services.campaigns.campaigns import CampaignService
 from vmtune.bench.services.campaigns.job import CampaignJob
 from vmtune.bench.services.tune.deciding import decide
@@ -52,7 +54,7 @@ class Bench:
         return self.it.store
 
     async def ended(self, id: object) -> Study:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             await self.it.jobs.wait(str(id))
         return await self.studies.get(str(id))
 
@@ -157,6 +159,44 @@ async def test_what_is_better_is_confirmed_in_fresh_runs_and_drafted(bench: Benc
         assert part in drafted.current.note
     assert bench.store.assignments.all() == ()
     assert study.used.runs + campaign.campaign.run_count <= 44 + campaign.campaign.warmup_runs
+
+
+class Trading(TunedRunner):
+    """More than four channels are faster still, and cost three times the downtime."""
+
+    def _recorded(self, order: AnyOrder) -> RunRecord:
+        record = super()._recorded(order)
+        assert isinstance(order, RunOrder) and record.totals is not None
+        channels = order.scenario.values.get("multifd_channels", 0)
+        costs = 300 if isinstance(channels, int) and channels > 4 else 100
+        downtime = round(costs * self.chance.uniform(0.98, 1.02))
+        return replace(record, totals=replace(record.totals, downtime_ms=downtime))
+
+
+@pytest.mark.parametrize(("low", "harmless"), [(1, True), (5, False)])
+async def test_of_several_goals_what_is_worse_in_none_comes_first(
+    store: Store, tmp_path: Path, low: int, harmless: bool
+) -> None:
+    order = study_json(
+        objective="minimise total_time_ms, minimise downtime_ms where completed",
+        space={"multifd": {}, "multifd_channels": {"low": low, "high": 8}},
+        finalists=2,
+    )
+    async with started(make(store, tmp_path, Trading())) as bench:
+        kept = (await bench.do(**order)).kept
+    assert kept.state is S.COMPLETED, kept.reason
+    assert kept.result is not None
+    found = kept.result["found"]
+    assert found["finding"] == "better"
+    own = [each for each in found["evidence"] if each["trial"] == found["trial"]]
+    assert [each["metric"] for each in own] == ["total_time_ms", "downtime_ms"]
+    assert own[0]["verdict"] == "better"
+    assert (own[1]["low"] > 2) is not harmless
+    assert ("and worse in downtime_ms" in found["reason"]) is not harmless
+    if harmless:  # beside one that is faster
+        others = [each for each in found["evidence"] if each["metric"] == "total_time_ms"]
+        assert min(each["estimate"] for each in others) < own[0]["estimate"]
+        assert len(found["evidence"]) == 4
 
 
 async def test_where_nothing_helps_that_is_the_result(store: Store, tmp_path: Path) -> None:
