@@ -1,6 +1,8 @@
 """Of the QMP commands for block nodes, what leaves vmtune: an export by NBD on a unix socket, of
 nodes that are there read-only, and writable of vmtune's own alone; and for a migration that copies
-disks, exports and mirrors whose names begin with :data:`COPY`."""
+disks, exports and mirrors whose names begin with :data:`COPY`. These may be reached by TCP, where
+they can be written: at one address, by as many clients as there are disks, and by TLS where that
+is on."""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
+
+from vmtune.model.host.network import is_one_address
 
 Arguments = Mapping[str, Any]  # any JSON
 OWN = "vmtune-"
@@ -17,24 +21,40 @@ COPY = f"{OWN}copy-"
 """Of what copies disks."""
 SOCKET = f"{OWN}nbd.sock"
 """The only name that an NBD server's socket is given: QEMU removes what it finds in its place."""
+UNPRIVILEGED = range(1024, 1 << 16)
+"""Ports that no service of the system has (ip(7), net.ipv4.ip_unprivileged_port_start)."""
+MOST_DISKS = 1024
+"""That are copied at once: each is a client of its own."""
 
 ASKING = ("query-named-block-nodes", "query-block", "query-block-exports", "query-jobs")
 UNGUARDED = ("nbd-server-stop",)
 
 
-def _listens_on_a_socket(arguments: Arguments) -> str:
+def _listens(arguments: Arguments) -> str:
     address = arguments.get("addr")
     data = address.get("data") if isinstance(address, Mapping) else None
-    path = data.get("path") if isinstance(data, Mapping) else None
-    if not (set(arguments) <= {"addr", "max-connections"} and isinstance(address, Mapping)):
+    known = {"addr", "max-connections", "tls-creds", "tls-authz"}
+    if not (set(arguments) <= known and isinstance(data, Mapping)):
         return "an NBD server listens on an address, and has a number of clients at most"
     if address.get("type") == "inet":
-        plain = isinstance(data, Mapping) and set(data) == {"host", "port"}
-        return "" if plain else "an NBD server listens on a host and a port"
-    known = address.get("type") == "unix" and isinstance(path, str)
-    if known and PurePath(str(path)).name == SOCKET:
+        return _listens_on_tcp(data, arguments.get("max-connections"))
+    path = data.get("path")
+    if address.get("type") == "unix" and isinstance(path, str) and PurePath(path).name == SOCKET:
         return ""
     return f"an NBD server listens on TCP, or on a unix socket called {SOCKET}"
+
+
+def _listens_on_tcp(data: Arguments, clients: object) -> str:
+    if set(data) != {"host", "port"}:
+        return "an NBD server listens on a host and a port"
+    host, port = data["host"], data["port"]
+    if not (isinstance(host, str) and is_one_address(host)):
+        return "an NBD server listens on one address, not on all of the host's"
+    if not (isinstance(port, str) and port.isdecimal() and int(port) in UNPRIVILEGED):
+        return f"an NBD server listens on a port from {UNPRIVILEGED[0]} to {UNPRIVILEGED[-1]}"
+    if isinstance(clients, bool) or not isinstance(clients, int) or not 0 < clients <= MOST_DISKS:
+        return f"an NBD server that is reached by TCP has 1 to {MOST_DISKS} clients at most"
+    return ""
 
 
 def _exports(arguments: Arguments) -> str:
@@ -65,12 +85,24 @@ def _adds_a_node(arguments: Arguments) -> str:
         if not _is_own(arguments.get("file")):
             return "a format goes on a node of vmtune's own alone"
     elif driver == "nbd":
-        known |= {"server", "export"}
+        known |= {"server", "export", "tls-creds", "tls-hostname"}
         if not _is_copy(arguments.get("node-name")) or not _is_copy(arguments.get("export")):
             return f"a node at another QEMU's begins with {COPY}"
+        if not _is_server(arguments.get("server")):
+            return f"another QEMU is reached by TCP, or by a unix socket called {SOCKET}"
     else:
         return "only scratch nodes are added"
     return "" if set(arguments) <= known else f"a {driver} node is added plain"
+
+
+def _is_server(server: object) -> bool:
+    if not isinstance(server, Mapping):
+        return False
+    if server.get("type") == "inet":
+        return set(server) == {"type", "host", "port"}
+    path = server.get("path")
+    plain = set(server) == {"type", "path"} and server["type"] == "unix" and isinstance(path, str)
+    return plain and PurePath(str(path)).name == SOCKET
 
 
 def _removes_a_node(arguments: Arguments) -> str:
@@ -116,7 +148,7 @@ def _is_own(name: object) -> bool:
 
 GUARDS: Mapping[str, Callable[[Arguments], str]] = MappingProxyType(
     {
-        "nbd-server-start": _listens_on_a_socket,
+        "nbd-server-start": _listens,
         "block-export-add": _exports,
         "block-export-del": _removes_an_export,
         "blockdev-add": _adds_a_node,

@@ -73,7 +73,7 @@ async def export(
     :return: where, as QEMU's SocketAddress.
     :raise CommandRefused: it cannot listen, or exports something already.
     """
-    server = await _listen(destination, host, port, socket)
+    server = await _listen(destination, host, port, socket, len(pairs))
     for pair in pairs:
         what = {"type": "nbd", "id": pair.name, "name": pair.name, "node-name": pair.there}
         await destination.execute("block-export-add", {**what, "writable": True})
@@ -81,7 +81,7 @@ async def export(
 
 
 async def _listen(
-    destination: Monitor, host: str, port: int | None, socket: str
+    destination: Monitor, host: str, port: int | None, socket: str, clients: int
 ) -> Mapping[str, Any]:  # any JSON
     places: list[dict[str, Any]] = [
         {"type": "inet", "host": host, "port": str(each)} for each in ([port] if port else PORTS)
@@ -93,7 +93,7 @@ async def _listen(
         data = {name: value for name, value in place.items() if name != "type"}
         address = {"addr": {"type": place["type"], "data": data}}
         try:
-            await destination.execute("nbd-server-start", {**address, "max-connections": 0})
+            await destination.execute("nbd-server-start", {**address, "max-connections": clients})
         except CommandRefused as refusal:
             refused = refusal.message
             if "already running" in refused:

@@ -246,7 +246,7 @@ class DirectMigration:
             await copies.export(
                 there.monitor,
                 self._copies,
-                address.listen,
+                address.disks,
                 port if isinstance(port, int) else None,
                 str(there.path.with_name(SOCKET)),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from vmtune.errors import InvalidInput, Problem
 from vmtune.model.host.facts import Connection
 from vmtune.model.host.inventory import Host
 from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.model.tunables.texts import expand, split_uri
+from vmtune.model.tunables.texts import expand, is_address, split_uri
 from vmtune.model.tunables.tunable import Value
 
 
@@ -68,6 +69,16 @@ class DirectAddress:
     connect: str = ""
     port: int | None = None
 
+    @property
+    def disks(self) -> str:
+        """What the destination listens on for disks: what the source connects to, where it takes
+        the migration on all of its addresses. Who reaches it there can write to them.
+
+        >>> DirectAddress("0.0.0.0", "10.0.0.2").disks
+        '10.0.0.2'
+        """
+        return (self.connect if _is_wildcard(self.listen) else self.listen).strip("[]")
+
 
 def direct_address(values: Mapping[str, Value], migration_address: str) -> DirectAddress:
     """Where to meet, by a migration's *values* and else by the host's *migration_address*.
@@ -88,3 +99,24 @@ def _is_wildcard(address: str) -> bool:
         return ipaddress.ip_address(address.strip("[]")).is_unspecified
     except ValueError:
         return False
+
+
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
+
+
+def is_one_address(text: str) -> bool:
+    """Whether *text* is an IP address or a host name that stands for one of a host's addresses, and
+    not for all of them.
+
+    >>> [is_one_address(text) for text in ("10.0.0.2", "b.example", "0.0.0.0", "::", "0x0", "")]
+    [True, True, False, False, False, False]
+    """
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        # getaddrinfo(3) takes "0x0" for 0.0.0.0.
+        named = is_address(text) and "{" not in text
+        return named and not _NUMBER.fullmatch(text.rstrip(".").rpartition(".")[2])
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    meant = mapped or address
+    return not (meant.is_unspecified or meant.is_multicast)

@@ -30,13 +30,26 @@ REMOTE = {
     "driver": "nbd", "node-name": "vmtune-copy-a", "export": "vmtune-copy-a",
     "server": {"type": "inet", "host": "10.0.0.2", "port": "49216"},
 }  # fmt: skip
+
+
+def tcp(host: str, port: object = "49216", clients: object = 1) -> dict[str, Any]:
+    """An NBD server that is reached by TCP."""
+    address = {"type": "inet", "data": {"host": host, "port": port}}
+    return {"addr": address, "max-connections": clients}
+
+
 COPIES: list[tuple[str, dict[str, Any]]] = [
-    ("nbd-server-start", {"addr": {"type": "inet", "data": {"host": "::", "port": "1"}}}),
+    ("nbd-server-start", tcp("10.0.0.2")),
+    ("nbd-server-start", tcp("fd00::2", "65535")),
+    ("nbd-server-start", tcp("b.example", clients=3)),
     ("block-export-add", {
         "type": "nbd", "id": "vmtune-copy-a", "name": "vmtune-copy-a", "node-name": "disk0",
         "writable": True,
     }),
+    ("nbd-server-start", {**tcp("10.0.0.2"), "tls-creds": "tls0", "tls-authz": "only-a"}),
     ("blockdev-add", REMOTE),
+    ("blockdev-add", {**REMOTE, "tls-creds": "tls0", "tls-hostname": "b.example"}),
+    ("blockdev-add", {**REMOTE, "server": {"type": "unix", "path": "/run/b/vmtune-nbd.sock"}}),
     ("blockdev-mirror", MIRROR),
     ("block-job-cancel", {"device": "vmtune-copy-a", "force": False}),
 ]  # fmt: skip
@@ -64,17 +77,37 @@ BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
     ("migrate-set-parameters", {"direct-io": True}),
     ("migrate-set-capabilities", {"capabilities": [{"capability": "x-colo", "state": True}]}),
     ("nbd-server-start", {"addr": {"type": "inet", "data": {"host": "::", "to": 9}}}),
+    *(
+        ("nbd-server-start", tcp(host))
+        for host in (
+            "",
+            "0.0.0.0",
+            "::",
+            "::ffff:0.0.0.0",
+            "0",
+            "0x0",
+            "0.0.0.0x0",
+            "224.0.0.1",
+            "a b",
+            "{host}",
+        )
+    ),
+    *(("nbd-server-start", tcp("10.0.0.2", port)) for port in ("22", "1023", "65536", "", 49216)),
+    *(("nbd-server-start", tcp("10.0.0.2", clients=number)) for number in (0, -1, None, True)),
     ("blockdev-mirror", {"job-id": "vmtune-copy-a", "device": "disk0", "target": "disk1"}),
     ("blockdev-mirror", {**MIRROR, "replaces": "disk0"}),
     ("blockdev-mirror", {**MIRROR, "job-id": "backup"}),
     ("block-job-cancel", {"device": "backup"}),
     ("blockdev-add", {"driver": "nbd", "node-name": "vmtune-x", "export": "vmtune-copy-a"}),
-    ("blockdev-add", {**REMOTE, "tls-creds": "x"}),
+    ("blockdev-add", {**REMOTE, "reconnect-delay": 1}),
+    ("blockdev-add", {**REMOTE, "server": {"type": "unix", "path": "/run/docker.sock"}}),
+    ("blockdev-add", {**REMOTE, "server": {"type": "fd", "str": "x"}}),
+    ("blockdev-add", {**REMOTE, "server": {**REMOTE["server"], "to": 65535}}),
     ("block-export-add", {**EXPORT, "node-name": "disk0", "writable": True}),
     ("nbd-server-start", {"addr": {"type": "unix", "data": {"path": "/etc/passwd"}}}),
     ("nbd-server-start", {"addr": {"type": "fd", "data": {"str": "vmtune-nbd.sock"}}}),
     ("nbd-server-start", {}),
-    ("nbd-server-start", {**NBD, "tls-creds": "x"}),
+    ("nbd-server-start", {**NBD, "tls-key": "x"}),
     ("block-export-add", {**EXPORT, "node-name": "disk0", "writable": True}),
     ("block-export-add", {**EXPORT, "type": "fuse", "mountpoint": "/etc/passwd"}),
     ("block-export-add", {**EXPORT, "type": "vhost-user-blk"}),

@@ -92,3 +92,17 @@ def test_where_two_qemus_without_libvirt_meet(
     values: dict[str, str], migration_address: str, expected: DirectAddress
 ) -> None:
     assert direct_address(values, migration_address) == expected
+
+
+@pytest.mark.parametrize(
+    ("listen", "connect", "expected"),
+    [
+        ("10.0.0.2", "10.0.0.9", "10.0.0.2"),
+        ("0.0.0.0", "10.0.0.2", "10.0.0.2"),
+        ("::", "[fd00::2]", "fd00::2"),
+        ("[fd00::2]", "b.example", "fd00::2"),
+        ("", "", ""),
+    ],
+)
+def test_disks_are_never_taken_on_all_addresses(listen: str, connect: str, expected: str) -> None:
+    assert DirectAddress(listen, connect).disks == expected

@@ -61,7 +61,7 @@ STORAGE = (
         "disks_port", "Port that disks are copied to",
         "The destination's TCP port for the copy of disks. Unset, libvirt chooses one of its "
         "migration ports (49152 to 49215).",
-        Kind.INTEGER, Route.MIGRATE, Side.SOURCE, minimum=1, maximum=65535,
+        Kind.INTEGER, Route.MIGRATE, Side.SOURCE, minimum=1024, maximum=65535,
         libvirt=libvirt_parameter("disks_port", "--disks-port"),
         overwriter=LIBVIRT_RESETS,
     ),
