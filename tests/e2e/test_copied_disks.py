@@ -12,6 +12,7 @@ import pytest
 from tests.support.live import Live, wait_for
 from tests.support.machines import live_machines, on, said, why_no_machines
 from tests.support.qemu import CHECKOUT, OLD_QEMU
+from tests.support.wiretap import Heard
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Document
@@ -54,12 +55,17 @@ def live(request: pytest.FixtureRequest) -> Iterator[Live]:
 
 
 @contextmanager
-def vm_with_disk(live: Live, mib: int = 32) -> Iterator[tuple[lab.LabVm, str]]:
-    """A VM on a, with a qcow2 image of 64 MiB there, *mib* of which are written."""
+def vm_with_disk(live: Live, mib: int = 32, needle: bytes = b"") -> Iterator[tuple[lab.LabVm, str]]:
+    """A VM on a, with a qcow2 image of 64 MiB there, *mib* of which are written; and the MiB after
+    them with *needle*, again and again."""
     a, b = live.status.hosts
     path = f"{FOLDER}/{secrets.token_hex(4)}.qcow2"
     said(a, "qemu-img", "create", "-q", "-f", "qcow2", path, "64M")
     said(a, "qemu-io", "-c", f"write -P 7 0 {mib}M", path)
+    if needle:
+        octal = "".join(f"\\{byte:03o}" for byte in needle)
+        said(a, "sh", "-c", f"printf '{octal}' > /run/needle")
+        said(a, "qemu-io", "-c", f"write -s /run/needle {mib}M 1M", path)
     with live.vm(workload=CALM) as vm:
         said(
             a, "virsh", "-c", "qemu:///system", "attach-disk", vm.name, path, "vda", "--live",
@@ -146,6 +152,19 @@ def test_an_abort_removes_what_was_made(live: Live) -> None:
         assert live.states(vm) == {"a": "running"}
         assert not holds(b, path)
         assert pools(b) == ""
+
+
+@pytest.mark.parametrize("tls", ["off", "on"])
+def test_disks_are_encrypted_where_the_migration_is(live: Live, tls: str) -> None:
+    _, b = live.status.hosts
+    needle = secrets.token_bytes(32)
+    with vm_with_disk(live, needle=needle) as (vm, _):
+        heard = Heard(needle, ["ip", "netns", "exec", live.settings.name_a])
+        with heard.listening():
+            record = live.ended(start(live, vm, **COPIED, tls=tls))
+        assert record["state"] == "completed", record["failure"]
+        assert bool(heard.times) == (tls == "off")
+        said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
 
 
 def test_a_service_that_is_killed_follows_the_copy_on(live: Live) -> None:

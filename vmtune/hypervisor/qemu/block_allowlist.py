@@ -34,12 +34,13 @@ def _listens(arguments: Arguments) -> str:
     address = arguments.get("addr")
     data = address.get("data") if isinstance(address, Mapping) else None
     known = {"addr", "max-connections", "tls-creds", "tls-authz"}
+    kind = address.get("type") if isinstance(address, Mapping) else None
     if not (set(arguments) <= known and isinstance(data, Mapping)):
         return "an NBD server listens on an address, and has a number of clients at most"
-    if address.get("type") == "inet":
+    if kind == "inet":
         return _listens_on_tcp(data, arguments.get("max-connections"))
     path = data.get("path")
-    if address.get("type") == "unix" and isinstance(path, str) and PurePath(path).name == SOCKET:
+    if kind == "unix" and isinstance(path, str) and PurePath(path).name == SOCKET:
         return ""
     return f"an NBD server listens on TCP, or on a unix socket called {SOCKET}"
 

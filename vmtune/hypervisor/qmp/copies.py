@@ -64,10 +64,32 @@ class How:
     bytes_per_s: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How a QEMU encrypts a migration, and so the copies that belong to it.
+
+    :param creds: the id of its tls-creds object; empty where it does not.
+    :param hostname: of the other side's certificate, where that is not its address.
+    :param authz: the id of the object that says which clients it takes.
+    """
+
+    creds: str = ""
+    hostname: str = ""
+    authz: str = ""
+
+
+async def tls_of(monitor: Monitor) -> Tls:
+    """What QEMU migrates with right now, whoever has set it."""
+    reply = await monitor.execute("query-migrate-parameters")
+    names = ("tls-creds", "tls-hostname", "tls-authz")
+    with reading_reply("its parameters"):
+        return Tls(*(str(reply.get(name) or "") for name in names))
+
+
 async def export(
     destination: Monitor, pairs: Sequence[Pair], host: str, port: int | None, socket: str
 ) -> Mapping[str, Any]:  # any JSON
-    """Export the destination's nodes.
+    """Export the destination's nodes, with the TLS that it takes migrations with.
 
     :param host: the address to listen at; empty: at *socket*.
     :return: where, as QEMU's SocketAddress.
@@ -83,6 +105,12 @@ async def export(
 async def _listen(
     destination: Monitor, host: str, port: int | None, socket: str, clients: int
 ) -> Mapping[str, Any]:  # any JSON
+    tls = await tls_of(destination)
+    options: dict[str, object] = {"max-connections": clients}
+    if tls.creds:
+        options["tls-creds"] = tls.creds
+        if tls.authz:
+            options["tls-authz"] = tls.authz
     places: list[dict[str, Any]] = [
         {"type": "inet", "host": host, "port": str(each)} for each in ([port] if port else PORTS)
     ]
@@ -93,7 +121,7 @@ async def _listen(
         data = {name: value for name, value in place.items() if name != "type"}
         address = {"addr": {"type": place["type"], "data": data}}
         try:
-            await destination.execute("nbd-server-start", {**address, "max-connections": clients})
+            await destination.execute("nbd-server-start", {**address, **options})
         except CommandRefused as refusal:
             refused = refusal.message
             if "already running" in refused:
@@ -114,9 +142,13 @@ async def mirror(
     server: Mapping[str, Any],
     how: How,  # any JSON
 ) -> None:
-    """Begin to copy."""
+    """Begin to copy, with the TLS that the source migrates with."""
+    tls = await tls_of(source)
+    options = {"tls-creds": tls.creds} if tls.creds else {}
+    if tls.creds and tls.hostname:
+        options["tls-hostname"] = tls.hostname
     for pair in pairs:
-        node = {"driver": "nbd", "node-name": pair.name, "server": dict(server)}
+        node = {"driver": "nbd", "node-name": pair.name, "server": dict(server), **options}
         await source.execute("blockdev-add", {**node, "export": pair.name})
         job: dict[str, Any] = {
             "job-id": pair.name, "device": pair.here, "target": pair.name,

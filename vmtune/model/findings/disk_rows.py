@@ -49,11 +49,6 @@ DISK_ROWS = (
         "start it with the same devices, and an image of the same size for each disk",
     ),
     blocker(
-        "copy_in_plain_text",
-        "tls is on, and without libvirt disks are copied unencrypted",
-        "migrate by libvirt, or put the disks on storage that both hosts have",
-    ),
-    blocker(
         "no_such_disk",
         "the VM has no disk {targets}; it has {known}",
         "name disks by their targets, as `virsh domblklist` shows them",

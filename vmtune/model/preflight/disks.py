@@ -69,8 +69,6 @@ def _direct(situation: Situation) -> Iterator[Finding]:
     copied = copied_disks(situation)
     if not copied:
         yield Finding("nothing_to_copy", name)
-    elif situation.on("tls"):
-        yield Finding("copy_in_plain_text", name)
     for disk in copied:
         at = there.get(disk.target, DISK_NOT_SEEN)
         evidence: dict[str, str | int] = {"target": disk.target, "path": disk.path}

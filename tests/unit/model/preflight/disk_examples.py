@@ -39,11 +39,11 @@ def disks_at(at: DiskAtHost, disk: Disk = LOCAL, **values: Any) -> Situation:
     return disks_on((disk, at), **values)
 
 
-def _without_libvirt(**values: Any) -> Situation:
+def _without_libvirt() -> Situation:
     """The QEMU that waits has none of the VM's disks."""
     goal = Destination("b", direct_host("b"))
     return situation(
-        COPIED | values,
+        COPIED,
         host=direct_host(),
         destination=goal,
         vm=vm(hardware=Hardware(disks=(LOCAL,))),
@@ -64,7 +64,6 @@ DISK_EXAMPLES: list[tuple[str, str, Situation]] = [
     ("disk_cache_unsafe", "", disks_at(UNSEEN, replace(LOCAL, cache="unsafe"))),
     ("disks_not_seen", "", disks_at(DiskAtHost())),
     ("copy_not_waited_for", "copy_storage", _without_libvirt()),
-    ("copy_in_plain_text", "copy_storage", _without_libvirt(tls=True)),
     ("no_such_disk", "copy_disks", disks_at(MISSING, **COPIED, copy_disks="vda,vdz")),
     ("nothing_to_copy", "copy_storage", disks_at(MISSING, CD, **COPIED)),
     ("disk_cannot_be_copied", "copy_storage", disks_at(
