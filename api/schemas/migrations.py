@@ -33,7 +33,7 @@ from vmtune.api.schemas.controlled import (
 from vmtune.api.schemas.intents import RawIntent, StatedIntentView
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY, QueuePosition
 from vmtune.model.migration.copy_progress import MigrationPhase, phase_of
-from vmtune.model.migration.disks import CopiedDisk
+from vmtune.model.migration.disks import CopiedDisk, SourceImage
 from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.observed import missing_flags
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
@@ -141,6 +141,13 @@ class CopiedDiskView(Model):
     )
     converges: bool | None = Field(
         description="Whether it will catch up at these rates; null while that is not known."
+    )
+    source_image: SourceImage = Field(
+        description="What has become of the source's image: it is kept, is about to be removed or "
+        "was; unknown where that could not be found out."
+    )
+    source_image_reason: str = Field(
+        description="Why it was not removed although it was to be, or why that is not known."
     )
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ CALM = Workload(region_bytes=32 << 20, dirty_mb_per_s=5)
 FOLDER = "/var/lib/libvirt/images"
 MIB = 1 << 20
 COPIED = {"copy_storage": "on"}
+REMOVED = {**COPIED, "copy_source_images": "remove"}
 SLOWLY = {**COPIED, "max_bandwidth_bytes_per_s": 4 * MIB}
 
 
@@ -202,6 +203,67 @@ def test_nothing_is_left_of_a_service_that_is_killed_just_after_it_made_the_imag
         assert live.states(vm) == {"b" if arrived else "a": "running"}
         assert holds(b, path) is arrived
         assert pools(b) == ""
+
+
+def test_the_sources_image_goes_once_the_vm_runs_there(live: Live) -> None:
+    a, b = live.status.hosts
+    with vm_with_disk(live) as (vm, path):
+        assert "source_images_go" in codes(live, vm, **REMOVED)
+        record = live.ended(start(live, vm, **REMOVED))
+        assert (record["state"], record["problems"]) == ("completed", []), record["failure"]
+        (disk,) = record["disks"]
+        assert (disk["source_image"], disk["source_image_reason"]) == ("removed", "")
+        proven = {each["tunable"]: each["status"] for each in record["outcomes"]}
+        assert proven["copy_source_images"] == "effective"
+        assert (holds(a, path), holds(b, path)) == (False, True)
+        assert (pools(a), pools(b)) == ("", "")
+        assert live.states(vm) == {"b": "running"}
+        # Nothing stands against the way back.
+        back = live.ended(start(live, vm, to="a", **REMOVED))
+        assert (back["state"], back["problems"]) == ("completed", []), back["failure"]
+        assert (holds(a, path), holds(b, path)) == (True, False)
+        said(a, "virsh", "-c", "qemu:///system", "destroy", vm.name)
+        assert "Pattern verification failed" not in said(
+            a, "qemu-io", "-r", "-c", "read -P 7 0 32M", path
+        )
+
+
+@pytest.mark.parametrize("what", ["another VM", "an image on top", "a VM with an image on top"])
+def test_the_sources_image_stays_where_something_names_it(live: Live, what: str) -> None:
+    a, b = live.status.hosts
+    with vm_with_disk(live) as (vm, path), ExitStack() as stack:
+        top = (
+            path.replace(FOLDER, "/var/lib/libvirt/tops" if "VM with" in what else FOLDER) + ".top"
+        )
+        if "top" in what:
+            said(a, "mkdir", "-p", top.rpartition("/")[0])
+            create = ("qemu-img", "create", "-q", "-u", "-f", "qcow2", "-F", "qcow2", "-b", path)
+            said(a, *create, top, "64M")
+            stack.callback(on, a, "rm", "-f", top)
+        if "VM" in what:
+            stack.enter_context(another_vm(a, top if "top" in what else path))
+        record = live.ended(start(live, vm, **REMOVED))
+        assert record["state"] == "completed", record["failure"]
+        assert [each["code"] for each in record["problems"]] == ["source_image_kept"]
+        (disk,) = record["disks"]
+        assert disk["source_image"] == "kept"
+        said_why = "another names it" if what == "another VM" else f"{top} lies on it"
+        assert said_why in disk["source_image_reason"]
+        assert (holds(a, path), pools(a)) == (True, "")
+        said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
+
+
+def test_the_sources_image_stays_where_the_migration_is_aborted(live: Live) -> None:
+    a, b = live.status.hosts
+    with vm_with_disk(live, mib=64) as (vm, path):
+        record = start(live, vm, **SLOWLY, copy_source_images="remove")
+        wait_for(lambda: holds(b, path), "the copy to be under way")
+        live.client.delete(f"/migrations/{record['id']}")
+        ended = live.ended(record)
+        assert (ended["state"], ended["problems"]) == ("cancelled", [])
+        assert ended["disks"][0]["source_image"] == "kept"
+        assert (holds(a, path), holds(b, path)) == (True, False)
+        assert live.states(vm) == {"a": "running"}
 
 
 def test_a_file_that_is_there_is_never_overwritten(live: Live) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.direct_disks import COPIED, DISK, MIB, SLOWLY, arrived_whole, pair
+from tests.support.direct_disks import COPIED, DISK, MIB, SLOWLY, arrived_whole, image_tool, pair
 from tests.support.live import ENDED, Service, wait_for
 from tests.support.qemu import Build, builds
 from vmtune.client.connection.errors import Refused
@@ -102,3 +102,41 @@ def test_a_disk_that_both_have_is_not_copied_onto_itself(service: Service, tmp_p
         with pytest.raises(Refused) as refused:
             it.migrate(**COPIED)
         assert [problem.code for problem in refused.value.problems] == ["copy_onto_itself"]
+
+
+def test_the_sources_image_goes_where_nothing_else_names_it(
+    service: Service, build: Build, tmp_path: Path
+) -> None:
+    with pair(service, build, tmp_path) as it:
+        done = it.ended(it.migrate(**COPIED, copy_source_images="remove"))
+        assert (done["state"], done["problems"]) == ("completed", []), done["failure"]
+        assert done["disks"][0]["source_image"] == "removed"
+        assert [image.exists() for image in it.images] == [False, True]
+        it.qemus[1].stop()
+        assert arrived_whole(it)
+
+
+def test_the_sources_image_stays_where_another_lies_on_it(
+    service: Service, build: Build, tmp_path: Path
+) -> None:
+    with pair(service, build, tmp_path) as it:
+        top = it.images[0].with_name("top.qcow2")
+        create = ("qemu-img", "create", "-q", "-u", "-f", "qcow2", "-F", "qcow2")
+        image_tool(*create, "-b", it.images[0].name, str(top), "48M")
+        done = it.ended(it.migrate(**COPIED, copy_source_images="remove"))
+        assert done["state"] == "completed", done["failure"]
+        assert [each["code"] for each in done["problems"]] == ["source_image_kept"]
+        assert "top.qcow2 lies on it" in done["disks"][0]["source_image_reason"]
+        assert it.images[0].exists()
+
+
+def test_the_sources_image_stays_where_the_migration_is_aborted(
+    service: Service, build: Build, tmp_path: Path
+) -> None:
+    with pair(service, build, tmp_path) as it:
+        record = it.migrate(**SLOWLY, copy_source_images="remove")
+        wait_for(lambda: it.copying(record), "the copy to be under way")
+        service.client.delete(f"/migrations/{record['id']}")
+        done = it.ended(record)
+        assert (done["state"], done["disks"][0]["source_image"]) == ("cancelled", "kept")
+        assert it.images[0].exists()

@@ -29,6 +29,7 @@ from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.postcopy_watch import GuestLost, PostcopyWatch
 from vmtune.engine.read_back import read_running
 from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
+from vmtune.engine.source_images import settle_source_images
 from vmtune.engine.steering import begin_steering
 from vmtune.engine.watch import watch
 from vmtune.errors import (
@@ -383,7 +384,8 @@ class MigrationSession:
             switched=self._switched,
         )
         record = await self.notes.record()
-        return await finalize(record, self.hosts, evidence, self.tunables, reapply)
+        end = await finalize(record, self.hosts, evidence, self.tunables, reapply)
+        return await settle_source_images(record, end, self.hosts, self.notes.save)
 
     async def _was_interrupted(self) -> bool:
         """Whether a libvirt of either side went away since the migration began."""

@@ -317,6 +317,16 @@ class Driver(Controls, Protocol):
         :raise CommandRefused: the VM runs here; nothing was removed.
         """
 
+    async def remove_source_images(
+        self, vm: UUID, disks: Collection[CopiedDisk]
+    ) -> Mapping[str, str]:
+        """On the source of a migration that has completed and copied *disks*: remove their images
+        which nothing else names. Harmless when repeated. What lies beneath an image stays.
+
+        :return: by their targets why images stay; empty for those that are gone.
+        :raise CommandRefused: the VM runs here; nothing was removed.
+        """
+
     async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
         """How far the copies of some of a VM's disks are, by their targets, asked on the source;
         without those that are not copied right now."""

@@ -215,6 +215,8 @@ Side = Literal["source", "destination", "both"]
 
 SignStrength = Literal["faint", "clear"]
 
+SourceImage = Literal["kept", "removing", "removed", "unknown"]
+
 Status = Literal[
     "effective",
     "pending migration",
@@ -635,6 +637,8 @@ class CopiedDiskView(TypedDict):
     written_bytes_per_s: int
     left_ms: int | None
     converges: bool | None
+    source_image: SourceImage
+    source_image_reason: str
 
 
 class CopyProspectView(TypedDict):

@@ -21,6 +21,8 @@ DISK: dict[str, Any] = {
     "converges": True,
     "ready_ms": None,
     "ready": False,
+    "source_image": "kept",
+    "source_image_reason": "",
 }
 READY = DISK | {"target": "vdb", "ready_ms": 900, "ready": True, "left_ms": None, "converges": None}
 BEHIND = DISK | {"left_ms": None, "converges": False, "written_bytes_per_s": 120 * MIB}
@@ -66,3 +68,10 @@ def test_a_plan_lists_what_is_copied() -> None:
     shown = list(plan_lines({**docs.plan(clean=False), "disks": [disk | sizes]}))
     assert "copies disk vda: /images/a, 1 GiB of 2 GiB" in shown
     assert not any("copies" in line for line in plan_lines(docs.plan(clean=False)))
+
+
+def test_what_has_become_of_the_sources_image() -> None:
+    gone = DISK | {"ready_ms": 900, "left_ms": None, "source_image": "removed"}
+    assert of_record(gone, running=False).endswith(": /images/a; source's image removed")
+    kept = gone | {"source_image": "kept", "source_image_reason": "web2 names it"}
+    assert of_record(kept, running=False).endswith("; source's image kept: web2 names it")

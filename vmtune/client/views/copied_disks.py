@@ -70,4 +70,12 @@ def of_record(disk: Document, running: bool) -> str:
         parts.append(f"guest writes {rate(disk['written_bytes_per_s'])}")
     if disk["left_ms"] is not None:
         parts.append(f"about {about(disk['left_ms'])} left")
-    return f"{', '.join(parts)}: {disk['path']}{helps(disk)}"
+    return f"{', '.join(parts)}: {disk['path']}{_source_image(disk)}{helps(disk)}"
+
+
+def _source_image(disk: Document) -> str:
+    """What has become of the source's image, where it was to be removed."""
+    state, why = disk["source_image"], disk["source_image_reason"]
+    if state == "kept" and not why:
+        return ""
+    return f"; source's image {state}" + (f": {why}" if why else "")

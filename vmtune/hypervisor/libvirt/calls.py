@@ -330,6 +330,10 @@ class Connection:
         with self.errors():
             return Pool(self, self._raw.storagePoolCreateXML(xml, 0))
 
+    def active_pools(self) -> list[Pool]:
+        """The active storage pools."""
+        return self.pools_named("")
+
     def pools_named(self, prefix: str) -> list[Pool]:
         """The active storage pools whose names begin so."""
         with self.errors():

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from vmtune.errors import CommandRefused, NotFound, TooLate
 from vmtune.hypervisor.guard import OPEN, Guard
-from vmtune.hypervisor.libvirt import images, recovery
+from vmtune.hypervisor.libvirt import images, recovery, source_images
 from vmtune.hypervisor.libvirt.agent import LibvirtChannel
 from vmtune.hypervisor.libvirt.calls import Connection, VmStatus, open_connection
 from vmtune.hypervisor.libvirt.configuration import change_configuration
@@ -524,6 +524,14 @@ class LibvirtDriver:
             return ()
 
         return await self._link.change(call)
+
+    async def remove_source_images(
+        self, vm: UUID, disks: Collection[CopiedDisk]
+    ) -> Mapping[str, str]:
+        """As :func:`~vmtune.hypervisor.libvirt.source_images.remove`."""
+        return await self._link.change(
+            lambda connection: source_images.remove(connection, vm, disks, self._local())
+        )
 
     async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
         """The disks' jobs that copy, as libvirt says."""

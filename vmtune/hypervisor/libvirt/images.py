@@ -22,7 +22,7 @@ from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.model.migration.disks import CopiedDisk, fresh_qcow2_bytes
 
-_DEVICES = PurePosixPath("/dev")
+DEVICES = PurePosixPath("/dev")
 _CREATED = ("raw", "qcow2")
 """Formats of images that vmtune creates."""
 
@@ -49,10 +49,10 @@ def make_ready(
 
 def _ready(connection: Connection, vm: UUID, disk: CopiedDisk, *, incremental: bool) -> CopiedDisk:
     path = PurePosixPath(disk.path)
-    if path.is_relative_to(_DEVICES):
+    if path.is_relative_to(DEVICES):
         return disk  # a device: libvirt creates none, and says so where it is missing
     try:
-        pool = _pool(connection, vm, path.parent)
+        pool = folder_pool(connection, vm, path.parent)
         names, _ = pool.look()
     except LibvirtRefused as refusal:
         raise CommandRefused(
@@ -112,7 +112,11 @@ def _create(pool: Pool, disk: CopiedDisk) -> None:
         ) from refusal
 
 
-def _pool(connection: Connection, vm: UUID, folder: PurePosixPath) -> Pool:
+def folder_pool(connection: Connection, vm: UUID, folder: PurePosixPath) -> Pool:
+    """The pool that is *folder*; one of vmtune's own for *vm* where there is none.
+
+    :raise LibvirtRefused: the folder cannot be used.
+    """
     pool = connection.pool_at(str(folder))
     if pool is not None:
         return pool
@@ -152,12 +156,13 @@ def remove_images(
                 code="images_in_use",
                 remedy="look at where the VM is",
             )
-    with _forgotten(connection, vm):
+    with forgotten_pools(connection, vm):
         return tuple(disk.path for disk in disks if _removed(connection, vm, disk))
 
 
 @contextmanager
-def _forgotten(connection: Connection, vm: UUID) -> Iterator[None]:
+def forgotten_pools(connection: Connection, vm: UUID) -> Iterator[None]:
+    """Have libvirt forget the pools of vmtune's for *vm* at the block's end."""
     try:
         yield
     finally:
@@ -166,10 +171,10 @@ def _forgotten(connection: Connection, vm: UUID) -> Iterator[None]:
 
 def _removed(connection: Connection, vm: UUID, disk: CopiedDisk) -> bool:
     path = PurePosixPath(disk.path)
-    if path.is_relative_to(_DEVICES):
+    if path.is_relative_to(DEVICES):
         return not disk.created
     try:
-        pool = _pool(connection, vm, path.parent)
+        pool = folder_pool(connection, vm, path.parent)
         names, _ = pool.look()
         if path.name not in names:
             return True

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import struct
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ _QCOW2_HEADER = struct.Struct(">4sIQIIQ")
 """Magic, version, backing file's offset and size, cluster bits, and the guest's size
 (docs/interop/qcow2.rst of QEMU)."""
 _QCOW2_MAGIC = b"QFI\xfb"
+_LONGEST_NAME = 1023
 _SECTOR_BYTES = 512
 _OWNER, _GROUP, _OTHERS = stat.S_IXUSR, stat.S_IXGRP, stat.S_IXOTH
 
@@ -118,3 +121,36 @@ def may_enter(mode: int, owner: int, group: int, user: tuple[int, int]) -> bool:
 def _boot_id() -> str:
     """Of the kernel that runs here: device numbers say nothing next to another's."""
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def names_beneath(file: Path) -> str:
+    """What a qcow2 image says that it lies on; empty for other files and for one that lies on
+    nothing.
+
+    :raise OSError: it cannot be read.
+    """
+    with file.open("rb") as opened:
+        header = opened.read(_QCOW2_HEADER.size)
+        if header[:4] != _QCOW2_MAGIC or len(header) < _QCOW2_HEADER.size:
+            return ""
+        _, _, offset, length, _, _ = _QCOW2_HEADER.unpack(header)
+        opened.seek(offset)
+        return opened.read(min(length, _LONGEST_NAME)).decode(errors="replace") if offset else ""
+
+
+def opened_by(found: os.stat_result, but: Collection[int]) -> int | None:
+    """A process of this machine that has a file open; None where none that can be seen has.
+
+    :param but: processes that may.
+    """
+    wanted = found.st_dev, found.st_ino
+    for folder in PROC.glob("[0-9]*"):
+        if int(folder.name) in but:
+            continue
+        with contextlib.suppress(OSError):
+            for place in (folder / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    seen = place.stat()
+                    if (seen.st_dev, seen.st_ino) == wanted:
+                        return int(folder.name)
+    return None

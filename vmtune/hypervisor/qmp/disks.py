@@ -45,7 +45,7 @@ def _disk(
         device="cdrom" if block.get("tray_open") is not None else "disk",
         read_only=bool(inserted["ro"]),
         backing=_backing(image),
-        identity=_identity(path, pid),
+        identity=identity_at(path, pid),
         capacity_bytes=int(image["virtual-size"]),
         allocated_bytes=int(image["actual-size"]) if "actual-size" in image else None,
     )
@@ -76,7 +76,7 @@ def _backing(image: Mapping[str, Any]) -> tuple[str, ...]:  # any JSON
     return tuple(found)
 
 
-def _identity(path: str, pid: int | None) -> str:
+def identity_at(path: str, pid: int | None) -> str:
     """Of the file that QEMU means by *path*; empty where that cannot be seen."""
     if not path or pid is None:
         return ""

@@ -32,7 +32,7 @@ from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.hypervisor.qemu.names import vm_state
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
-from vmtune.hypervisor.qmp import copies
+from vmtune.hypervisor.qmp import copies, source_images
 from vmtune.hypervisor.qmp.agent_socket import SocketChannel, find_socket
 from vmtune.hypervisor.qmp.arrival import refuse_at_switchover
 from vmtune.hypervisor.qmp.copies import Pair
@@ -484,6 +484,20 @@ class QmpDriver:
             await copies.drop(qemu.monitor)
             await copies.unexport(qemu.monitor)
         return ()
+
+    async def remove_source_images(
+        self, vm: UUID, disks: Collection[CopiedDisk]
+    ) -> Mapping[str, str]:
+        """As :func:`~vmtune.hypervisor.qmp.source_images.remove`; nothing where a QEMU of the host
+        cannot be asked."""
+        problems = await self._scan()
+        if problems:
+            path, problem = next(iter(problems.items()))
+            why = f"the QEMU of {path} cannot be asked: {problem.message}"
+            return {disk.target: why for disk in disks}
+        source = self._connected(vm)
+        others = [qemu for qemu in self._qemus.values() if qemu is not source]
+        return await source_images.remove(source, others, disks, self._guard)
 
     async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
         """The disks' jobs that copy."""

@@ -163,6 +163,11 @@ DISK_ROWS = (
         "make room on the destination before the guest needs it",
     ),
     warning(
+        "source_images_go",
+        "once the VM runs on the destination, {paths} are removed here",
+        "set copy_source_images to keep, and remove them yourself when you are sure",
+    ),
+    warning(
         "copy_target_not_seen",
         "whether {path} ({target}) exists on the destination, and how much is free there, is not "
         "known: no active storage pool of its libvirt is that folder",

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from vmtune.model.host.disks import Disk
+
+
+class SourceImage(StrEnum):
+    """What has become of the source's image of a disk that was copied."""
+
+    KEPT = "kept"
+    REMOVING = "removing"
+    """It is about to be removed, and nobody knows yet whether it was."""
+    REMOVED = "removed"
+    UNKNOWN = "unknown"
+    """It was about to be removed, and whether it was could not be found out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +39,9 @@ class CopiedDisk:
         last seconds before it was looked at.
     :param left_ms: until the copy has caught up; None where that is not known.
     :param converges: whether it will at these rates; None while that is not known.
+    :param identity: of the source's file, as :attr:`Disk.identity`; empty where it is not known.
+    :param source_image: what has become of that file; *source_image_reason* is why it is still
+        there, or why that is not known, where it was to be removed.
     """
 
     target: str
@@ -41,6 +56,9 @@ class CopiedDisk:
     written_bytes_per_s: int = 0
     left_ms: int | None = None
     converges: bool | None = None
+    identity: str = ""
+    source_image: SourceImage = SourceImage.KEPT
+    source_image_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +81,13 @@ class Mirrored:
 def to_copy(disks: tuple[Disk, ...]) -> tuple[CopiedDisk, ...]:
     """The record of disks that are to be copied."""
     return tuple(
-        CopiedDisk(disk.target, disk.path, format=disk.format, total_bytes=disk.capacity_bytes or 0)
+        CopiedDisk(
+            disk.target,
+            disk.path,
+            format=disk.format,
+            total_bytes=disk.capacity_bytes or 0,
+            identity=disk.identity,
+        )
         for disk in disks
     )
 

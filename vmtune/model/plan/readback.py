@@ -13,11 +13,11 @@ from vmtune.model.plan.plan import Plan, PlanItem
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rows.postcopy import POSTCOPY
 from vmtune.model.tunables.rows.reaper import OFF
-from vmtune.model.tunables.rows.storage import CALL_ARGUMENTS
+from vmtune.model.tunables.rows.storage import CALL_ARGUMENTS, SOURCE_IMAGES
 from vmtune.model.tunables.tunable import Route, Side
 
 _NOT_READ_BACK = (Route.HOST, Route.BOOT, Route.CONTROL)
-_OURS = frozenset(row.name for row in POSTCOPY)
+_OURS = frozenset((*(row.name for row in POSTCOPY), SOURCE_IMAGES))
 """vmtune goes by them itself: there is nothing to read back."""
 Readings = Mapping[str, Reading]
 

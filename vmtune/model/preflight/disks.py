@@ -12,7 +12,7 @@ from vmtune.model.findings.table import Finding
 from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind
 from vmtune.model.host.hardware import UNKNOWN_OFFER
 from vmtune.model.plan.situation import Situation
-from vmtune.model.tunables.rows.storage import COPIES
+from vmtune.model.tunables.rows.storage import COPIES, REMOVE, SOURCE_IMAGES
 from vmtune.model.tunables.texts import targets
 from vmtune.model.tunables.tunable import Value
 
@@ -37,6 +37,7 @@ def check_disks(situation: Situation) -> Iterator[Finding]:
     destination = situation.destination
     if destination is None:
         return
+    yield from _after_it(situation)
     if not situation.libvirt:
         yield from _direct(situation)
         return
@@ -55,6 +56,12 @@ def check_disks(situation: Situation) -> Iterator[Finding]:
     yield from _one_image(copied, situation)
     yield from _room(copied, there, situation)
     yield from _shared([disk for disk in needs.disks if disk not in copied], there)
+
+
+def _after_it(situation: Situation) -> Iterator[Finding]:
+    paths = [disk.path for disk in copied_disks(situation) if disk.path]
+    if situation.values.get(SOURCE_IMAGES) == REMOVE and paths:
+        yield Finding("source_images_go", SOURCE_IMAGES, {"paths": ", ".join(paths)})
 
 
 def _direct(situation: Situation) -> Iterator[Finding]:

@@ -3736,6 +3736,13 @@ export interface components {
              * @description Whether it will catch up at these rates; null while that is not known.
              */
             converges: boolean | null;
+            /** @description What has become of the source's image: it is kept, is about to be removed or was; unknown where that could not be found out. */
+            source_image: components["schemas"]["SourceImage"];
+            /**
+             * Source Image Reason
+             * @description Why it was not removed although it was to be, or why that is not known.
+             */
+            source_image_reason: string;
         };
         /**
          * CopyProspectView
@@ -9835,6 +9842,12 @@ export interface components {
              */
             position: number;
         };
+        /**
+         * SourceImage
+         * @description What has become of the source's image of a disk that was copied.
+         * @enum {string}
+         */
+        SourceImage: "kept" | "removing" | "removed" | "unknown";
         /**
          * Spread
          * @description How a metric's values lie, of an arm that is compared with none.

@@ -103,5 +103,7 @@ DISK_EXAMPLES: list[tuple[str, str, Situation]] = [
     ("copy_no_room", "copy_storage", disks_at(replace(MISSING, free_bytes=99), **COPIED)),
     ("copy_no_room", "copy_storage", disks_on((LOCAL, _SMALL), (SECOND, _SMALL), **COPIED)),
     ("copy_may_fill", "copy_storage", disks_at(replace(MISSING, free_bytes=100), **COPIED)),
+    ("source_images_go", "copy_source_images", disks_at(
+        MISSING, **COPIED, copy_source_images="remove")),
     ("copy_target_not_seen", "copy_storage", disks_at(DiskAtHost(), **COPIED)),
 ]  # fmt: skip

@@ -12,6 +12,8 @@ from vmtune.model.tunables.texts import TextForm
 from vmtune.model.tunables.tunable import Kind, Route, Side, Tunable
 from vmtune.model.versions import Version
 
+SOURCE_IMAGES, KEEP, REMOVE = "copy_source_images", "keep", "remove"
+
 STORAGE = (
     Tunable(
         "copy_storage", "Copy disks to the destination",
@@ -65,9 +67,17 @@ STORAGE = (
         libvirt=libvirt_parameter("disks_port", "--disks-port"),
         overwriter=LIBVIRT_RESETS,
     ),
+    Tunable(
+        SOURCE_IMAGES, "Source's images after the migration",
+        "keep: they stay. remove: vmtune removes those that were copied once the VM is seen to run "
+        "at the destination, but for those that another VM or image names.",
+        Kind.CHOICE, Route.CONTROL, Side.SOURCE, default=KEEP, choices=(KEEP, REMOVE),
+    ),
 )  # fmt: skip
 STORAGE_NAMES = tuple(row.name for row in STORAGE)
-CALL_ARGUMENTS = frozenset((*NETWORK_NAMES, *STORAGE_NAMES))
+CALL_ARGUMENTS = frozenset(
+    (*NETWORK_NAMES, *(row.name for row in STORAGE if row.route is Route.MIGRATE))
+)
 """What is of one migration: arguments of libvirt's call, which fails where it cannot do them."""
 COPIES = ("copy_storage", "copy_storage_incremental")
 """Those that switch the copy on."""

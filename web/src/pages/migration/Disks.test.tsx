@@ -15,6 +15,8 @@ const DISK: Schemas["CopiedDiskView"] = {
   written_bytes_per_s: 0,
   left_ms: null,
   converges: null,
+  source_image: "kept",
+  source_image_reason: "",
 };
 const LIVE = { ...DISK, copied_bytes: 500, left_ms: 4000, ready: false };
 
