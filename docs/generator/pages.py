@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from docs.generator import cli, http_api, settings, tables
+from docs.generator import cli, http_api, settings, tables, virsh
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "reference/tunables.md": tables.tunables,
@@ -12,6 +12,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/benchmark-metrics.md": tables.benchmark_metrics,
     "reference/service-metrics.md": tables.service_metrics,
     "reference/settings.md": settings.page,
+    "reference/virsh-options.md": virsh.page,
     "reference/cli.md": cli.page,
     "reference/http-api.md": http_api.page,
 }

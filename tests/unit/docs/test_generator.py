@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import pytest
 
-from docs.generator import cli, http_api, settings, tables, traps
+from docs.generator import cli, http_api, settings, tables, traps, virsh
 from docs.generator.hook import expanded
 from docs.generator.markdown import cell, plain
 from vmtune.api.main import create_app
@@ -18,6 +18,7 @@ from vmtune.config.settings import Settings
 from vmtune.model.access.scopes import MEANINGS
 from vmtune.model.findings.table import FINDINGS
 from vmtune.model.service_metrics import EXPORTED
+from vmtune.model.tunables import virsh_options
 from vmtune.model.tunables.built_in import BUILT_IN
 
 
@@ -40,6 +41,15 @@ def test_each_row_has_its_section(page: object, table: Mapping[str, object]) -> 
 
 def test_each_metric_of_the_service_has_its_row() -> None:
     assert re.findall(r"^\| `(vmtune_\w+)` \|", tables.service_metrics(), re.M) == list(EXPORTED)
+
+
+def test_each_option_of_virsh_has_its_row() -> None:
+    rows = re.findall(r"^\| `(--[a-z0-9-]+)` \| ([a-z ]+) \| (.+) \|$", virsh.page(), re.M)
+    assert [option for option, _, _ in rows] == sorted(virsh_options.ALL)
+    told = {option: (kind, what) for option, kind, what in rows}
+    assert told["--copy-storage-all"][0] == "tunable"
+    assert "(tunables.md#copy_target_zero_disks)" in told["--migrate-disks-target-zero"][1]
+    assert told["--tunnelled"][0] == "refused"
 
 
 def test_each_setting_has_its_section() -> None:

@@ -84,6 +84,12 @@ DISK_ROWS = (
         "mount its file system there so that it can be written to, or make the device writable",
     ),
     blocker(
+        "copy_target_not_zero",
+        "{path} ({target}) is not created for the migration: what it holds where the guest has "
+        "zeroes would stay",
+        "leave {target} out of copy_target_zero_disks",
+    ),
+    blocker(
         "copy_folder_closed",
         "the user that QEMU runs as on the destination does not get through the folders of {path} "
         "({target})",

@@ -101,7 +101,7 @@ class Situation:
         """The route that *tunable* takes here.
 
         What libvirt is too old to know it does not overwrite either: a value of the
-        source alone then goes through the monitor.
+        source alone then goes through the monitor, if QEMU has it at all.
         """
         known_from = tunable.libvirt.since if tunable.libvirt else None
         too_old = (
@@ -110,6 +110,7 @@ class Situation:
             and self.host.libvirt is not None
             and known_from > self.host.libvirt
         )
-        if too_old and tunable.route is Route.MIGRATE and tunable.side is Side.SOURCE:
+        by_monitor = tunable.side is Side.SOURCE and tunable.qmp is not None
+        if too_old and tunable.route is Route.MIGRATE and by_monitor:
             return Route.MONITOR
         return tunable.route

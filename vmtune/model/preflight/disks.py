@@ -18,7 +18,8 @@ from vmtune.model.tunables.tunable import Value
 
 _SEEN_FORMATS = ("raw", "qcow2")
 """Formats that are told apart at the destination."""
-_NAMING = ("copy_disks", "copy_detect_zeroes_disks")
+_ZERO = "copy_target_zero_disks"
+_NAMING = ("copy_disks", "copy_detect_zeroes_disks", _ZERO)
 
 
 def copied_disks(situation: Situation) -> tuple[Disk, ...]:
@@ -54,6 +55,7 @@ def check_disks(situation: Situation) -> Iterator[Finding]:
     for disk in copied:
         yield from _copied(disk, there.get(disk.target, DISK_NOT_SEEN), situation)
     yield from _one_image(copied, situation)
+    yield from _not_zero(copied, situation)
     yield from _room(copied, there, situation)
     yield from _shared([disk for disk in needs.disks if disk not in copied], there)
 
@@ -184,6 +186,17 @@ def _created(
             yield Finding("copy_folder_closed", tunable, evidence)
         if disk.backing:
             yield Finding("copy_flattens", tunable, evidence | {"count": len(disk.backing)})
+
+
+def _not_zero(disks: tuple[Disk, ...], situation: Situation) -> Iterator[Finding]:
+    """Only an image that is created is all zeroes, for certain."""
+    named = situation.values.get(_ZERO)
+    if not isinstance(named, str):
+        return
+    incremental = situation.on("copy_storage_incremental")
+    for disk in disks:
+        if disk.target in targets(named) and (incremental or disk.kind is not DiskKind.FILE):
+            yield Finding("copy_target_not_zero", _ZERO, {"target": disk.target, "path": disk.path})
 
 
 def _one_image(disks: tuple[Disk, ...], situation: Situation) -> Iterator[Finding]:

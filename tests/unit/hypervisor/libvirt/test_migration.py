@@ -56,6 +56,7 @@ EXPECTED: dict[str, tuple[Value, tuple[str, ...], dict[str, object]]] = {
     "copy_disks": ("vda,vdb", (), {"migrate_disks": ["vda", "vdb"]}),
     "copy_synchronous_writes": (True, ("VIR_MIGRATE_NON_SHARED_SYNCHRONOUS_WRITES",), {}),
     "copy_detect_zeroes_disks": ("vda", (), {"migrate_disks_detect_zeroes": ["vda"]}),
+    "copy_target_zero_disks": ("vda,vdb", (), {"migrate_disks_target_zero": ["vda", "vdb"]}),
     "disks_port": (49300, (), {"disks_port": 49300}),
 }
 

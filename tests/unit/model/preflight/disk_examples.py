@@ -103,6 +103,10 @@ DISK_EXAMPLES: list[tuple[str, str, Situation]] = [
     ("copy_no_room", "copy_storage", disks_at(replace(MISSING, free_bytes=99), **COPIED)),
     ("copy_no_room", "copy_storage", disks_on((LOCAL, _SMALL), (SECOND, _SMALL), **COPIED)),
     ("copy_may_fill", "copy_storage", disks_at(replace(MISSING, free_bytes=100), **COPIED)),
+    ("copy_target_not_zero", "copy_target_zero_disks", disks_at(
+        OTHER, DEVICE, **COPIED, copy_disks="vda", copy_target_zero_disks="vda")),
+    ("copy_target_not_zero", "copy_target_zero_disks", disks_at(
+        OTHER, **ON_TOP, copy_target_zero_disks="vda")),
     ("source_images_go", "copy_source_images", disks_at(
         MISSING, **COPIED, copy_source_images="remove")),
     ("copy_target_not_seen", "copy_storage", disks_at(DiskAtHost(), **COPIED)),

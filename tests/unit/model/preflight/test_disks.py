@@ -24,6 +24,7 @@ from tests.unit.model.preflight.disk_examples import (
 from vmtune.model.host.disks import Disk, DiskAtHost
 from vmtune.model.plan.plan import make_plan
 from vmtune.model.plan.situation import Situation
+from vmtune.model.versions import Version
 
 
 def codes(where: Situation) -> list[str]:
@@ -70,3 +71,25 @@ def test_the_finding_about_room_names_all_disks_and_sums_them_up() -> None:
     (finding,) = [f for f in plan.findings if f.code == "copy_no_room"]
     assert finding.evidence["needed_bytes"] == 200
     assert finding.evidence["target"] == "vda, vdb"
+
+
+@pytest.mark.parametrize(
+    ("name", "since"),
+    [("copy_detect_zeroes_disks", Version(10, 9)), ("copy_target_zero_disks", Version(12, 2))],
+)
+def test_what_a_libvirt_is_too_old_for_is_refused(name: str, since: Version) -> None:
+    """QEMU itself has no setting for it: nothing goes through the monitor instead."""
+    values = {**COPIED, name: "vda"}
+    for version in (Version(9), Version(since[0], since[1] - 1), since, Version(13)):
+        here = disks_at(MISSING, **values)
+        there = here.destination
+        assert there is not None
+        for source, destination in ((version, since), (since, version)):
+            where = replace(
+                here,
+                host=replace(here.host, libvirt=source),
+                destination=replace(there, host=replace(there.host, libvirt=destination)),
+            )
+            found = make_plan(where, "a", "p", 1).findings
+            refused = [f.code for f in found if f.tunable == name]
+            assert refused == (["needs_newer_libvirt"] if version < since else [])

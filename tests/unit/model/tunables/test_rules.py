@@ -183,6 +183,7 @@ BROKEN: dict[tuple[str, str], dict[str, Any]] = {
     ("copy_disks", "needs_copy_storage"): {"copy_disks": "vda"},
     ("copy_synchronous_writes", "needs_copy_storage"): {"copy_synchronous_writes": True},
     ("copy_detect_zeroes_disks", "needs_copy_storage"): {"copy_detect_zeroes_disks": "vda"},
+    ("copy_target_zero_disks", "needs_copy_storage"): {"copy_target_zero_disks": "vda"},
     ("disks_port", "needs_copy_storage"): {"disks_port": 49300},
     ("copy_source_images", "needs_copy_storage"): {"copy_source_images": "remove"},
 }

@@ -60,6 +60,16 @@ STORAGE = (
         overwriter=LIBVIRT_RESETS, form=TextForm.TARGETS,
     ),
     Tunable(
+        "copy_target_zero_disks", "Disks that are all zeroes at the destination",
+        "Does not send the zeroes of these disks. Only for images that are created for the "
+        "migration: what another image holds where the guest has zeroes would stay.",
+        Kind.TEXT, Route.MIGRATE, Side.SOURCE,
+        libvirt=libvirt_parameter(
+            "migrate_disks_target_zero", "--migrate-disks-target-zero", Version(12, 2)
+        ),
+        overwriter=LIBVIRT_RESETS, form=TextForm.TARGETS,
+    ),
+    Tunable(
         "disks_port", "Port that disks are copied to",
         "The destination's TCP port for the copy of disks. Unset, libvirt chooses one of its "
         "migration ports (49152 to 49215).",
