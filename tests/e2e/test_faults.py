@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fault.checks import left_behind, memory, place
+from tests.fault.checks import left_behind, memory, place, source_image
 from tests.fault.faults import FAULTS
 from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_often
 from tests.fault.testbed import FaultTestbed, Kind, testbed
@@ -49,7 +49,7 @@ def test_what_libvirt_does_not_restore_in_post_copy_is_restored(it: FaultTestbed
 
 
 def test_every_fault_has_a_ground_and_a_name() -> None:
-    assert len(FAULTS) == 54
+    assert len(FAULTS) == 59
     assert len({fault.name for fault in FAULTS.values()}) == len(FAULTS)
     assert {fault.kind for fault in FAULTS.values()} == set(Kind)
 
@@ -71,6 +71,30 @@ def test_a_vm_in_a_wrong_place_is_seen(
     state: str, running: list[str], dead: tuple[str, ...], wrong: list[str]
 ) -> None:
     assert place({"state": state}, running, dead) == wrong
+
+
+@pytest.mark.parametrize(
+    ("state", "image", "removes", "there", "wrong"),
+    [
+        ("completed", "kept", False, True, []),
+        ("completed", "removed", True, False, []),
+        ("completed", "unknown", True, False, []),
+        ("failed", "kept", True, True, []),
+        ("unknown", "kept", True, True, []),
+        ("completed", "kept", False, False, ["the source's image is gone"]),
+        ("failed", "removed", True, False, ["the source's image is gone"]),
+        ("unknown", "removing", True, False, ["the source's image is gone"]),
+        ("completed", "removing", True, False,
+         ["the source's image is removed, and its record says removing"]),
+        ("completed", "kept", True, True,
+         ["the source's image is there, and the record does not say why"]),
+    ],
+)  # fmt: skip
+def test_a_source_image_that_is_gone_for_no_reason_is_seen(
+    state: str, image: str, removes: bool, there: bool, wrong: list[str]
+) -> None:
+    record = {"state": state, "disks": [{"source_image": image}], "problems": []}
+    assert source_image(record, removes, there) == wrong
 
 
 def test_a_setting_that_stayed_behind_is_seen() -> None:

@@ -6,8 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from tests.fault.direct import DirectLive
 from tests.fault.testbed import FaultTestbed, states
-from tests.support.local_disks import LocalDisk, holds, machines, pools, wrong_at_rest, wrong_on
+from tests.support.local_disks import (
+    LocalDisk,
+    holds,
+    machines,
+    pools,
+    wrong_at_rest,
+    wrong_image,
+    wrong_on,
+    wrong_to_the_guest,
+)
 from vmtune import lab
 from vmtune.client.connection.http import Document
 from vmtune.lab.guest_serial import GuestPass, parse_serial
@@ -22,7 +32,8 @@ class Try:
     :param before: what the VM ran with before its migration was ordered.
     :param dead: what the record may say where the fault has ended the guest itself.
     :param stays: how the record may stay without an end.
-    :param copied: the disk that is copied along.
+    :param copied: the disk that is copied along; *removes*: whose image on the source is to go
+        once the VM runs at the destination.
     :param passes: how many the guest had made when the record was settled, where its workload
         checks its memory.
     """
@@ -35,6 +46,7 @@ class Try:
     dead: frozenset[str] = frozenset()
     stays: frozenset[str] = frozenset()
     copied: LocalDisk | None = None
+    removes: bool = False
     passes: int | None = None
     record: Document = field(default_factory=dict)
 
@@ -68,7 +80,8 @@ def wrong(testbed: FaultTestbed, tried: Try) -> list[str]:
             found += memory(guest_passes(tried.vm), tried.passes)
     found += _record(record)
     if tried.copied is not None:
-        found += images(testbed, tried, tried.copied, running)
+        look = direct_images if isinstance(testbed.live, DirectLive) else images
+        found += look(testbed, tried, tried.copied, running)
     found += _stored(testbed, tried)
     return found
 
@@ -98,9 +111,7 @@ def images(testbed: FaultTestbed, tried: Try, disk: LocalDisk, running: Sequence
     """Whether the guest's disk is whole where it runs, the source's is still there, and what was
     made at the destination for nothing is gone or told."""
     a, b = hosts = machines(testbed.live)
-    found: list[str] = []
-    if not holds(a, disk):
-        found.append("the source's image is gone")
+    found = source_image(tried.record, tried.removes, holds(a, disk))
     completed = tried.record["state"] == "completed"
     told = {p["code"] for p in tried.record["problems"]} & {"image_left", "image_kept"}
     if tried.ended and not completed and holds(b, disk) and not told:
@@ -116,6 +127,50 @@ def images(testbed: FaultTestbed, tried: Try, disk: LocalDisk, running: Sequence
         why = wrong_at_rest(testbed.live, a, disk)
         found += [f"the source's image: {why}"] if why else []
     return found
+
+
+def direct_images(
+    testbed: FaultTestbed, tried: Try, disk: LocalDisk, running: Sequence[str]
+) -> list[str]:
+    """Likewise without libvirt: vmtune makes no image, and has QEMUs export and copy them."""
+    live = testbed.live
+    assert isinstance(live, DirectLive)
+    found = source_image(tried.record, tried.removes, live.image("a", disk).exists())
+    if not live.image("b", disk).exists():
+        found.append("the image at the destination is gone")
+    if tried.ended:
+        found += [f"{name} is left" for name in live.left_of_copies(tried.vm)]
+    for which in running:
+        live.ask(which, tried.vm, "stop")
+        why = wrong_image(testbed.folder, disk, str(live.image(which, disk)))
+        live.ask(which, tried.vm, "cont")
+        why = why or wrong_to_the_guest(tried.vm)
+        found += [f"the disk on {which}: {why}"] if why else []
+    if not running and tried.record["state"] != "completed":
+        why = wrong_image(testbed.folder, disk, str(live.image("a", disk)))
+        found += [f"the source's image: {why}"] if why else []
+    return found
+
+
+def source_image(record: Document, removes: bool, there: bool) -> list[str]:
+    """Whether the source's image is there unless it was to be removed and may be, and its record
+    says so.
+
+    :param removes: it was to be removed once the VM runs at the destination.
+    """
+    state = next((disk["source_image"] for disk in record.get("disks", ())), "kept")
+    if not there and not (removes and record["state"] == "completed"):
+        return ["the source's image is gone"]
+    if state == "unknown":
+        return []
+    if there and removes and record["state"] == "completed" and not _told_why(record):
+        return ["the source's image is there, and the record does not say why"]
+    told = "kept" if there else "removed"
+    return [] if state == told else [f"the source's image is {told}, and its record says {state}"]
+
+
+def _told_why(record: Document) -> bool:
+    return any(problem["code"] == "source_image_kept" for problem in record["problems"])
 
 
 def guest_passes(vm: lab.LabVm) -> list[GuestPass]:

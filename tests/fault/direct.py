@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from tests.support.live import Live, Service, at_work, wait_for
+from tests.support.local_disks import LocalDisk, make_image
 from tests.support.qemu import RunningQemu, installed, running
 from vmtune import lab
 from vmtune.lab.guest_build import build_guest
@@ -59,7 +61,10 @@ class DirectLive(Live):
         name, uuid = f"vm-{secrets.token_hex(3)}", uuid4()
         serial = self._folder / f"{name}.serial"
         serial.touch()
-        disk = self._disk(name) if settings.get("disks") else ()
+        disk = dict.fromkeys("ab", self._disk(name) if settings.get("disks") else ())
+        copied: LocalDisk | None = settings.get("copied")
+        if copied is not None:
+            disk = {host: self._copied(host, copied) for host in "ab"}
         guest = ("-kernel", str(self._program), "-append", workload.command_line())
         waits = {"a": (), "b": ("-incoming", "defer")}
         with ExitStack() as stack:
@@ -70,7 +75,7 @@ class DirectLive(Live):
                     *("-qmp", f"unix:{self._look(host, name)},server=on,wait=off"),
                 )
                 machine, within = (
-                    (*_MACHINE, *guest, *disk, *waits[host]),
+                    (*_MACHINE, *guest, *disk[host], *waits[host]),
                     ("ip", "netns", "exec", network),
                 )
                 self._qemus[host, name] = stack.enter_context(
@@ -80,6 +85,64 @@ class DirectLive(Live):
             found = lab.LabVm(name, str(uuid), "a", "", "kvm", serial)
             wait_for(lambda: at_work(found), "the guest to write")
             yield found
+
+    @contextmanager
+    def own_images(self, size_bytes: int) -> Iterator[None]:
+        """Give each host a file system for its images."""
+        with ExitStack() as stack:
+            for host in "ab":
+                at = self.images(host)
+                at.mkdir()
+                mount = ["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "none", str(at)]
+                subprocess.run(mount, check=True, timeout=10)
+                unmount = ["umount", "-l", str(at)]
+                stack.callback(subprocess.run, unmount, check=True, timeout=10)
+            yield
+
+    def images(self, host: str) -> Path:
+        """The folder of a host's images."""
+        return self._folder / f"images-{host}"
+
+    def image(self, host: str, disk: LocalDisk) -> Path:
+        """A host's image of a disk."""
+        return self.images(host) / Path(disk.path).name
+
+    @contextmanager
+    def local_disk(self, size_bytes: int, format: str, seed: str) -> Iterator[LocalDisk]:
+        """A disk of host a, and an empty image as large of host b."""
+        path = self.images("a") / f"{secrets.token_hex(4)}.{format}"
+        disk = make_image(self._folder, str(path), size_bytes, seed)
+        there = str(self.image("b", disk))
+        create = ["qemu-img", "create", "-q", "-f", format, there, str(size_bytes)]
+        subprocess.run(create, check=True, timeout=60)
+        try:
+            yield disk
+        finally:
+            for host in "ab":
+                self.image(host, disk).unlink(missing_ok=True)
+
+    def _copied(self, host: str, disk: LocalDisk) -> tuple[str, ...]:
+        file = {"driver": "file", "node-name": "file", "filename": str(self.image(host, disk))}
+        node = {"driver": disk.format, "node-name": "disk", "file": "file"}
+        device = "ide-hd,id=ide0-0-0,bus=ide.0,drive=disk"
+        nodes = [word for each in (file, node) for word in ("-blockdev", json.dumps(each))]
+        return (*nodes, "-device", device)
+
+    def left_of_copies(self, vm: lab.LabVm) -> list[str]:
+        """What is left of copies in the QEMUs that have not ended."""
+        left: list[str] = []
+        for host in "ab":
+            if self.qemu_pid(host, vm) is None:
+                continue
+            for asks, key in (("query-jobs", "id"), ("query-block-exports", "id")):
+                left += [f"{each[key]} on {host}" for each in self.ask(host, vm, asks) or ()]
+            nodes = self.ask(host, vm, "query-named-block-nodes", flat=True) or ()
+            left += [
+                f"{node['node-name']} on {host}"
+                for node in nodes
+                if node["node-name"].startswith("vmtune-")
+            ]
+        return left
 
     def _disk(self, name: str) -> tuple[str, ...]:
         """One as libvirt gives to a lab's VM that stops at I/O errors."""

@@ -312,5 +312,38 @@ FAULTS = {
     "disks-service": Fault(
         "disks copied: kill -9 of the service", Kind.DISKS, kill_service, within_s=_COPIES_S
     ),
+    "direct-disks-link": Fault(
+        "without libvirt, disks copied: link down and up",
+        Kind.DIRECT_DISKS,
+        cut_link(6),
+        within_s=_COPIES_S,
+    ),
+    "direct-disks-room": Fault(
+        "without libvirt, disks copied: no room at the destination",
+        Kind.DIRECT_DISKS,
+        fill_images,
+        mend=empty_images,
+        within_s=_COPIES_S,
+    ),
+    "direct-disks-source-qemu": Fault(
+        "without libvirt, disks copied: kill -9 of the source QEMU",
+        Kind.DIRECT_DISKS,
+        kill_qemu("a"),
+        _SOURCE_DIED,
+        within_s=_COPIES_S,
+    ),
+    "direct-disks-destination-qemu": Fault(
+        "without libvirt, disks copied: kill -9 of the destination QEMU",
+        Kind.DIRECT_DISKS,
+        kill_qemu("b"),
+        _ARRIVED,
+        within_s=_COPIES_S,
+    ),
+    "direct-disks-service": Fault(
+        "without libvirt, disks copied: kill -9 of the service",
+        Kind.DIRECT_DISKS,
+        kill_service,
+        within_s=_COPIES_S,
+    ),
 }
 """Each by the short name that the command takes."""

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.fault.checks import Try
@@ -191,13 +192,25 @@ def fill_disk(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
 
 def fill_images(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:
     """Until the record is settled, or stays: see :func:`empty_images`."""
+    if isinstance(testbed.live, DirectLive):
+        with _ballast(testbed.live).open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(1 << 16))
+        return ""
     b = machines(testbed.live)[1]
     said(b, "sh", "-c", f"dd if=/dev/zero of={_BALLAST} bs=64k oflag=direct 2>/dev/null || true")
     return ""
 
 
 def empty_images(testbed: FaultTestbed) -> None:
+    if isinstance(testbed.live, DirectLive):
+        _ballast(testbed.live).unlink(missing_ok=True)
+        return
     said(machines(testbed.live)[1], "rm", "-f", _BALLAST)
+
+
+def _ballast(live: DirectLive) -> Path:
+    return live.images("b") / "ballast"
 
 
 def set_clock_back(testbed: FaultTestbed, tried: Try, chance: random.Random) -> str:

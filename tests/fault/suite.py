@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.fault.checks import Try, guest_passes, settings_of, wrong
+from tests.fault.direct import DirectLive
 from tests.fault.faults import FAULTS, Fault
 from tests.fault.testbed import FaultTestbed, Kind
 from tests.support.live import wait_for
@@ -50,6 +51,8 @@ COPIES_VALUES = {
     "max_bandwidth_bytes_per_s": "24MiB/s",
     "downtime_limit_ms": 450,
 }
+REMOVES = "removes-disks"
+REMOVES_VALUES = {**COPIES_VALUES, "copy_source_images": "remove"}
 COPIED_BYTES = 96 << 20
 """Half of it is full: some two seconds of copying, then one or two of memory."""
 _SETTLES_WITHIN_S = 120
@@ -105,6 +108,7 @@ def try_often(
         body = {"name": POSTCOPY, "values": POSTCOPY_VALUES, "steps": AT_ONCE}
         testbed.live.client.post("/profiles", body)
         testbed.live.profile(COPIES, **COPIES_VALUES)
+        testbed.live.profile(REMOVES, **REMOVES_VALUES)
     found: list[Tried] = []
     for number in numbers:
         one = _try(testbed, fault, number, seed)
@@ -119,12 +123,15 @@ def _try(testbed: FaultTestbed, name: str, number: int, seed: int) -> Tried:
     chance = random.Random(f"{seed} {name} {number}")
     begun = time.monotonic()
     workload = CHECKED if fault.postcopy else WITH_DISK if fault.disk else WORKLOAD
-    workload = COPYING if fault.kind is Kind.DISKS else workload
+    workload = COPYING if fault.kind.copies else workload
+    removes = fault.kind.copies and number % 4 > 1  # with both formats
     with _vm(testbed, fault, workload, f"{seed} {number}") as (vm, copied):
         before = settings_of(testbed, vm)
         tried = Try(number, vm, "", before, dead=fault.dead, stays=fault.stays, copied=copied)
+        tried.removes = removes
         moment_s = chance.uniform(0, fault.within_s)
-        profile = COPIES if copied else POSTCOPY if fault.postcopy else PROFILE
+        copying = REMOVES if removes else COPIES
+        profile = copying if copied else POSTCOPY if fault.postcopy else PROFILE
         tried.migration = testbed.live.migrate(vm, "b", profile=profile)["id"]
         if fault.postcopy:
             wait_for(lambda: _has_switched(testbed, tried.migration), "post-copy")
@@ -155,8 +162,16 @@ def _vm(
     testbed: FaultTestbed, fault: Fault, workload: Workload, seed: str
 ) -> Iterator[tuple[lab.LabVm, LocalDisk | None]]:
     """The VM on host a, and its disk where that is copied."""
+    format = "qcow2" if seed[-1] in "02468" else "raw"
+    live = testbed.live
+    if isinstance(live, DirectLive) and fault.kind.copies:
+        with (
+            live.local_disk(COPIED_BYTES, format, seed) as disk,
+            live.vm(workload=workload, copied=disk) as vm,
+        ):
+            yield vm, disk
+        return
     if fault.kind is Kind.DISKS:
-        format = "qcow2" if seed[-1] in "02468" else "raw"
         disk = make_disk(testbed.live, COPIED_BYTES, format, seed)
         with vm_on(testbed.live, disk, workload) as vm:
             yield vm, disk

@@ -37,6 +37,12 @@ class Kind(StrEnum):
     TWO = "two services on PostgreSQL"
     DIRECT = "one service on SQLite, without libvirt"
     DISKS = "one service on SQLite, machines without shared storage"
+    DIRECT_DISKS = "one service on SQLite, without libvirt and shared storage"
+
+    @property
+    def copies(self) -> bool:
+        """Disks are copied along."""
+        return self in (Kind.DISKS, Kind.DIRECT_DISKS)
 
 
 class ClockedService(Service):
@@ -143,9 +149,11 @@ def testbed(kind: Kind, folder: Path, number: int) -> Iterator[FaultTestbed]:
         for service in made.services:
             stack.callback(service.stop)
             service.start()
-        if kind is Kind.DIRECT:
+        if kind in (Kind.DIRECT, Kind.DIRECT_DISKS):
             live = DirectLive(settings, made.services[0], status, folder)
             live.add_hosts()
+            if kind is Kind.DIRECT_DISKS:
+                stack.enter_context(live.own_images(_IMAGES_BYTES))
             made.live = live
             yield made
             return
@@ -161,7 +169,7 @@ def _services(kind: Kind, folder: Path, stack: ExitStack) -> FaultTestbed:
     nothing: Live = None  # type: ignore[assignment] # set once the lab is up
     server = None
     services: list[Service]
-    if kind in (Kind.SQLITE, Kind.SMALL_DISK, Kind.DIRECT):
+    if kind in (Kind.SQLITE, Kind.SMALL_DISK, Kind.DIRECT, Kind.DIRECT_DISKS):
         if kind is Kind.SMALL_DISK:
             command = ["mount", "-t", "tmpfs", "-o", f"size={_FULL_DISK_BYTES}", "none"]
             subprocess.run([*command, str(folder)], check=True, timeout=10)

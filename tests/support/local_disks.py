@@ -11,7 +11,7 @@ import os
 import random
 import secrets
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,24 +78,33 @@ class LocalDisk:
 
 def make_disk(live: Live, size_bytes: int, format: str, seed: str) -> LocalDisk:
     """An image on machine a, half of whose MiBs are random."""
+    within = lab.inside(machines(live)[0])
+    path = f"{FOLDER}/{secrets.token_hex(4)}.{format}"
+    return make_image(live.settings.folder, path, size_bytes, seed, within)
+
+
+def make_image(
+    scratch: Path, path: str, size_bytes: int, seed: str, within: Sequence[str] = ()
+) -> LocalDisk:
+    """An image, half of whose MiBs are random, in the format that its name ends with.
+
+    :param scratch: a folder for what goes again.
+    :param within: a command that enters the machine whose image it is.
+    """
     chance = random.Random(seed)
     blocks = size_bytes // MIB
     full = sorted({0, *chance.sample(range(1, blocks), blocks // 2)})
-    raw = live.settings.folder / f"{secrets.token_hex(4)}.made"
+    raw = scratch / f"{secrets.token_hex(4)}.made"
     with raw.open("wb") as file:
         file.truncate(size_bytes)
         for block in full:
             file.seek(block * MIB)
             file.write(chance.randbytes(MIB))
     head, digest = _content(raw)
-    path = f"{FOLDER}/{secrets.token_hex(4)}.{format}"
-    _inside(machines(live)[0], "qemu-img", "convert", "-O", format, str(raw), path)
+    format = path.rpartition(".")[2]
+    _run(*within, "qemu-img", "convert", "-O", format, str(raw), path)
     raw.unlink()
     return LocalDisk(path, format, head, digest)
-
-
-def _inside(host: lab.HostStatus, *command: str) -> None:
-    _run(*lab.inside(host), *command)
 
 
 def _content(raw: Path) -> tuple[bytes, str]:
@@ -163,10 +172,15 @@ def wrong_on(live: Live, host: lab.HostStatus, vm: lab.LabVm, disk: LocalDisk) -
 
 def wrong_at_rest(live: Live, host: lab.HostStatus, disk: LocalDisk) -> str:
     """What is wrong of an image that nobody writes to; empty where nothing is."""
-    raw = live.settings.folder / f"{secrets.token_hex(4)}.seen"
+    return wrong_image(live.settings.folder, disk, disk.path, lab.inside(host))
+
+
+def wrong_image(scratch: Path, disk: LocalDisk, path: str, within: Sequence[str] = ()) -> str:
+    """Likewise, of any image that is to hold what *disk* did; see :func:`make_image`."""
+    raw = scratch / f"{secrets.token_hex(4)}.seen"
     try:
         convert = ("qemu-img", "convert", "-U", "-f", disk.format, "-O", "raw")
-        _inside(host, *convert, disk.path, str(raw))
+        _run(*within, *convert, path, str(raw))
         head, digest = _content(raw)
     finally:
         raw.unlink(missing_ok=True)
