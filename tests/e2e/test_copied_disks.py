@@ -12,6 +12,7 @@ import pytest
 from tests.support.live import Live, wait_for
 from tests.support.machines import live_machines, on, said, why_no_machines
 from tests.support.qemu import CHECKOUT, OLD_QEMU
+from tests.support.removal import kill_while_removing
 from tests.support.wiretap import Heard
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
@@ -251,6 +252,25 @@ def test_the_sources_image_stays_where_something_names_it(live: Live, what: str)
         assert said_why in disk["source_image_reason"]
         assert (holds(a, path), pools(a)) == (True, "")
         said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
+
+
+def test_a_service_that_is_killed_while_it_removes_the_image_finishes_it(live: Live) -> None:
+    hosts = dict(zip("ab", live.status.hosts, strict=True))
+    with vm_with_disk(live) as (vm, path):
+        seen = False
+        for here, there in ("ab", "ba", "ab", "ba"):
+            record = start(live, vm, to=there, **REMOVED)
+            seen = kill_while_removing(live.service)
+            ended = live.ended(record)
+            assert (ended["state"], ended["problems"]) == ("completed", []), ended["failure"]
+            assert ended["disks"][0]["source_image"] == "removed"
+            assert (holds(hosts[here], path), holds(hosts[there], path)) == (False, True)
+            assert (pools(hosts["a"]), pools(hosts["b"])) == ("", "")
+            assert live.states(vm) == {there: "running"}
+            if seen:
+                break
+        assert seen, "it was over each time before it was seen"
+        said(hosts[there], "virsh", "-c", "qemu:///system", "destroy", vm.name)
 
 
 def test_the_sources_image_stays_where_the_migration_is_aborted(live: Live) -> None:

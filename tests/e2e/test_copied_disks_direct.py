@@ -10,6 +10,7 @@ import pytest
 from tests.support.direct_disks import COPIED, DISK, MIB, SLOWLY, arrived_whole, image_tool, pair
 from tests.support.live import ENDED, Service, wait_for
 from tests.support.qemu import Build, builds
+from tests.support.removal import kill_while_removing
 from vmtune.client.connection.errors import Refused
 
 
@@ -128,6 +129,24 @@ def test_the_sources_image_stays_where_another_lies_on_it(
         assert [each["code"] for each in done["problems"]] == ["source_image_kept"]
         assert "top.qcow2 lies on it" in done["disks"][0]["source_image_reason"]
         assert it.images[0].exists()
+
+
+def test_a_service_that_is_killed_while_it_removes_the_image_finishes_it(
+    service: Service, build: Build, tmp_path: Path
+) -> None:
+    for number in range(4):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with pair(service, build, folder) as it:
+            record = it.migrate(**COPIED, copy_source_images="remove")
+            seen = kill_while_removing(service)
+            done = it.ended(record)
+            assert (done["state"], done["problems"]) == ("completed", []), done["failure"]
+            assert done["disks"][0]["source_image"] == "removed"
+            assert [image.exists() for image in it.images] == [False, True]
+        if seen:
+            return
+    pytest.fail("it was over each time before it was seen")
 
 
 def test_the_sources_image_stays_where_the_migration_is_aborted(
