@@ -132,10 +132,14 @@ class ControlView(Model):
 
     @classmethod
     def all_of(cls, record: Migration) -> list[ControlView]:
-        """Of a migration that has not ended; else none."""
+        """Of a migration that has not ended; else none. Those of disks where it copies some."""
         if record.state.ended:
             return []
-        return [cls(name=control, why_not=why_not(control, record)) for control in Control]
+        return [
+            cls(name=control, why_not=why_not(control, record))
+            for control in Control
+            if record.disks or control is not Control.DISK_WRITES
+        ]
 
 
 class MigrationRecovery(Model):

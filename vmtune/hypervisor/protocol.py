@@ -331,6 +331,23 @@ class Driver(Controls, Protocol):
         """How far the copies of some of a VM's disks are, by their targets, asked on the source;
         without those that are not copied right now."""
 
+    async def help_copies(
+        self,
+        vm: UUID,
+        targets: Collection[str],
+        bytes_per_s: int | None = None,
+        *,
+        synchronous: bool = False,
+    ) -> None:
+        """Change how some of a VM's disks are copied while they are, asked on the source.
+
+        :param bytes_per_s: most for each; 0 for no limit, None to leave it.
+        :param synchronous: from now on the guest's writes wait for the destination, which QEMU
+            does not undo; False leaves it.
+        :raise TooLate: none of them is copied right now.
+        :raise CommandRefused: QEMU refuses; code ``copy_mode_fixed`` where it is older than 8.2.
+        """
+
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of the objects that the VM's QEMU was started with or has got since: TLS
         credentials, iothreads and others."""

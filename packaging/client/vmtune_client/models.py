@@ -42,7 +42,7 @@ Concern = Literal[
 
 Connection = Literal["libvirt", "qmp"]
 
-Control = Literal["downtime_limit", "bandwidth", "throttle", "postcopy", "pause"]
+Control = Literal["downtime_limit", "bandwidth", "throttle", "postcopy", "pause", "disk_writes"]
 
 DeliveryState = Literal["pending", "delivered", "failed"]
 

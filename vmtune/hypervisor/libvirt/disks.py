@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import PurePosixPath
 from uuid import UUID
@@ -13,6 +14,7 @@ from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 from vmtune.hypervisor.linux.disk_file import may_enter
+from vmtune.hypervisor.qemu.block_allowlist import LIBVIRT_COPY
 from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind
 
 _PATHS = {"file": DiskKind.FILE, "dev": DiskKind.BLOCK}
@@ -21,6 +23,21 @@ _PATHS = {"file": DiskKind.FILE, "dev": DiskKind.BLOCK}
 def read_disks(root: Element) -> tuple[Disk, ...]:
     """The disks of a domain's XML."""
     return tuple(_disk(element) for element in root.findall("devices/disk"))
+
+
+def copy_jobs_of(domain: Domain, targets: Collection[str]) -> list[str]:
+    """The names of the jobs by which libvirt copies some disks of a running VM. Blocks."""
+    return copy_jobs(parse(domain.xml()), targets)
+
+
+def copy_jobs(root: Element, targets: Collection[str]) -> list[str]:
+    """The same by the domain's live XML: each is of the disk's alias."""
+    found: list[str] = []
+    for element in root.findall("devices/disk"):
+        target, alias = element.find("target"), element.find("alias")
+        if target is not None and alias is not None and target.get("dev") in targets:
+            found.append(LIBVIRT_COPY + alias.get("name", ""))
+    return found
 
 
 def _disk(element: Element) -> Disk:

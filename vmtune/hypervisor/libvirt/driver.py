@@ -15,7 +15,7 @@ from vmtune.hypervisor.libvirt.agent import LibvirtChannel
 from vmtune.hypervisor.libvirt.calls import Connection, VmStatus, open_connection
 from vmtune.hypervisor.libvirt.configuration import change_configuration
 from vmtune.hypervisor.libvirt.connection import Link
-from vmtune.hypervisor.libvirt.disks import measured_disks
+from vmtune.hypervisor.libvirt.disks import copy_jobs_of, measured_disks
 from vmtune.hypervisor.libvirt.domain_xml import manager_in
 from vmtune.hypervisor.libvirt.domain_xml_edit import edit_destination_xml
 from vmtune.hypervisor.libvirt.errors import OPERATION_INVALID, LibvirtRefused
@@ -45,7 +45,7 @@ from vmtune.hypervisor.libvirt.vm import (
     with_ring,
 )
 from vmtune.hypervisor.protocol import Driver, DriverEvent, MigrateOrder, MigrationHandle
-from vmtune.hypervisor.qemu import block_export
+from vmtune.hypervisor.qemu import block_export, copy_jobs
 from vmtune.hypervisor.qemu import control as qemu_control
 from vmtune.hypervisor.qemu import write as qemu_write
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
@@ -542,6 +542,19 @@ class LibvirtDriver:
             return {target: job for target, job in jobs.items() if job is not None}
 
         return await self._link.ask(call, waits=True)
+
+    async def help_copies(
+        self,
+        vm: UUID,
+        targets: Collection[str],
+        bytes_per_s: int | None = None,
+        *,
+        synchronous: bool = False,
+    ) -> None:
+        """Change libvirt's jobs over its monitor: virDomainBlockJobSetSpeed waits for the end of
+        the migration, and there is no call for the rest."""
+        jobs = await self._link.ask(lambda each: copy_jobs_of(each.domain(vm), targets))
+        await copy_jobs.help_copies(self._monitor(vm), jobs, bytes_per_s, synchronous=synchronous)
 
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of its QEMU's objects."""

@@ -19,6 +19,9 @@ OWN = "vmtune-"
 FILE, NODE, EXPORT, JOB = f"{OWN}file", f"{OWN}node", f"{OWN}export", f"{OWN}create"
 COPY = f"{OWN}copy-"
 """Of what copies disks."""
+LIBVIRT_COPY = "drive-"
+"""How the names of libvirt's jobs begin that copy disks of a migration: the disk's alias follows
+(qemuMigrationSrcNBDStorageCopyOne of src/qemu/qemu_migration.c)."""
 SOCKET = f"{OWN}nbd.sock"
 """The only name that an NBD server's socket is given: QEMU removes what it finds in its place."""
 UNPRIVILEGED = range(1024, 1 << 16)
@@ -139,6 +142,27 @@ def _ends_a_copy(arguments: Arguments) -> str:
     return "" if known else "only copies of disks are ended"
 
 
+def _paces_a_copy(arguments: Arguments) -> str:
+    speed = arguments.get("speed")
+    known = set(arguments) == {"device", "speed"} and isinstance(speed, int) and speed >= 0
+    known = known and _is_copying(arguments["device"])
+    return "" if known else "only copies of disks are given another speed"
+
+
+def _writes_along(arguments: Arguments) -> str:
+    known = (
+        set(arguments) == {"id", "type", "copy-mode"}
+        and (arguments["type"], arguments["copy-mode"]) == ("mirror", "write-blocking")
+        and _is_copying(arguments["id"])
+    )
+    return "" if known else "only copies of disks are told to let the guest's writes wait"
+
+
+def _is_copying(job: object) -> bool:
+    """A copy of vmtune's, or libvirt's of a migration (qemuAliasDiskDriveFromDisk)."""
+    return _is_copy(job) or (isinstance(job, str) and job.startswith(LIBVIRT_COPY))
+
+
 def _is_copy(name: object) -> bool:
     return isinstance(name, str) and name.startswith(COPY)
 
@@ -158,6 +182,8 @@ GUARDS: Mapping[str, Callable[[Arguments], str]] = MappingProxyType(
         "job-dismiss": _forgets_a_job,
         "blockdev-mirror": _mirrors,
         "block-job-cancel": _ends_a_copy,
+        "block-job-set-speed": _paces_a_copy,
+        "block-job-change": _writes_along,
     }
 )
 """What the arguments of a command have to be: why they are refused, empty where they are not."""

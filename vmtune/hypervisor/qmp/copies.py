@@ -50,6 +50,11 @@ class Pair:
         return COPY + re.sub(r"[^A-Za-z0-9_.-]", "_", self.target)
 
 
+def job_of(target: str) -> str:
+    """The name of the job that copies a disk."""
+    return Pair(target, "", "").name
+
+
 @dataclass(frozen=True, slots=True)
 class How:
     """How disks are copied.
@@ -172,7 +177,7 @@ async def progress(source: Monitor, targets: Collection[str]) -> dict[str, Mirro
     jobs = await _jobs(source)
     found: dict[str, Mirrored] = {}
     for target in targets:
-        job = jobs.get(Pair(target, "", "").name)
+        job = jobs.get(job_of(target))
         if job is not None:
             with reading_reply("its jobs"):
                 total, now = int(job["total-progress"]), int(job["current-progress"])

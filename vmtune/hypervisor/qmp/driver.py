@@ -25,7 +25,7 @@ from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.linux.dirty_ring import ask_ring_reset
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind, MigrateOrder, MigrationHandle
-from vmtune.hypervisor.qemu import block_export
+from vmtune.hypervisor.qemu import block_export, copy_jobs
 from vmtune.hypervisor.qemu import control as qemu_control
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
@@ -502,6 +502,19 @@ class QmpDriver:
     async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
         """The disks' jobs that copy."""
         return await self._ask(vm, lambda qemu: copies.progress(qemu.monitor, targets))
+
+    async def help_copies(
+        self,
+        vm: UUID,
+        targets: Collection[str],
+        bytes_per_s: int | None = None,
+        *,
+        synchronous: bool = False,
+    ) -> None:
+        """Change vmtune's own jobs."""
+        jobs = [copies.job_of(target) for target in targets]
+        monitor = (await self._find(vm)).monitor
+        await copy_jobs.help_copies(monitor, jobs, bytes_per_s, synchronous=synchronous)
 
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of its QEMU's objects."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from vmtune.model.migration.copy_progress import MigrationPhase, phase_of
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.migration.steps import StepAction
 
@@ -17,6 +18,8 @@ class Control(StrEnum):
     THROTTLE = "throttle"
     POSTCOPY = "postcopy"
     PAUSE = "pause"
+    DISK_WRITES = "disk_writes"
+    """The guest's writes to its disks wait for the destination while these are copied."""
 
 
 ACTIONS: Mapping[StepAction, Control] = {
@@ -28,8 +31,16 @@ _SWITCHES = {Control.THROTTLE: "auto_converge", Control.POSTCOPY: "postcopy"}
 """What the migration must have been started with."""
 
 
+_OF_DISKS = (Control.BANDWIDTH, Control.DISK_WRITES)
+"""What helps while disks are copied: the bandwidth is that of each copy then."""
+
+
 def why_not(control: Control, record: Migration) -> str:
     """Why *control* cannot be used now; empty where nothing is known against it."""
+    if phase_of(record) is MigrationPhase.DISKS:
+        return "" if control in _OF_DISKS else "its disks are copied, and the memory comes after"
+    if control is Control.DISK_WRITES:
+        return "no disk is being copied" if record.disks else "it copies no disks"
     if record.state is MigrationState.POSTCOPY_PAUSED:
         return "post-copy is paused: recover the migration first"
     if record.state is not MigrationState.ACTIVE:

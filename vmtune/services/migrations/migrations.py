@@ -28,6 +28,7 @@ from vmtune.model.host.uri import check_address
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.controls import ACTIONS, why_not
+from vmtune.model.migration.copy_progress import MigrationPhase, phase_of
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.migration.record import (
     ABORT_WAITS,
@@ -49,14 +50,13 @@ from vmtune.services.events import EventBus
 from vmtune.services.forecasts.intents import IntentService
 from vmtune.services.hosts.connections import HostElsewhere
 from vmtune.services.hosts.hosts import HostService
+from vmtune.services.migrations.copies import BY_USER, accept_for_copies, change_copies
 from vmtune.services.migrations.job import MigrationJob, check_source
 from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.migrations.settled import settled
 from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.services.tuning.profiles import RawSteps
 from vmtune.storage import Store
-
-BY_USER = "requested by a user"
 
 
 class MigrationService:
@@ -193,7 +193,8 @@ class MigrationService:
         self, migration: UUID, values: Mapping[str, object], do: StepAction | None = None
     ) -> Migration:
         """Set values now that QEMU heeds while it migrates, or switch to post-copy, or pause the
-        guest. It is recorded like a step; values are restored if the migration does not complete,
+        guest. While disks are copied: the bandwidth of each copy, and that the guest's writes wait.
+        It is recorded like a step; values are restored if the migration does not complete,
         and a paused guest is resumed at the end.
 
         :param do: one of :data:`~vmtune.model.migration.controls.ACTIONS`, instead of *values*.
@@ -203,6 +204,10 @@ class MigrationService:
         :raise CommandRefused: with QEMU's message.
         """
         record = await asyncio.to_thread(self._store.migrations.get, migration)
+        if do is None and phase_of(record) is MigrationPhase.DISKS:
+            of_copies = accept_for_copies(values, self._plans.tunables)
+            source = await self._hosts.driver(record.source)
+            return await change_copies(self._records, record, source, of_copies)
         accepted = (
             _accept_running(values, record.wanted, self._plans.tunables)
             if do is None

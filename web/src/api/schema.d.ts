@@ -3668,7 +3668,7 @@ export interface components {
          * @description A way to help a migration to end.
          * @enum {string}
          */
-        Control: "downtime_limit" | "bandwidth" | "throttle" | "postcopy" | "pause";
+        Control: "downtime_limit" | "bandwidth" | "throttle" | "postcopy" | "pause" | "disk_writes";
         /**
          * ControlView
          * @description A way to help a running migration to end.

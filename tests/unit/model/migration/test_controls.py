@@ -5,6 +5,7 @@ import pytest
 from tests.support.migrations import make_migration
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.controls import Control, why_not
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.migration.step_text import describe
 from vmtune.model.migration.steps import StepAction
@@ -17,13 +18,17 @@ def after(action: StepAction, effect: StepEffect = StepEffect.DONE) -> StepRecor
     return StepRecord(None, 1000, 2, describe(action), "requested by a user", effect)
 
 
+MEMORY = set(Control) - {Control.DISK_WRITES}
+"""What is possible while the memory is sent."""
+
+
 def possible(**fields: object) -> set[Control]:
     record = replace(RUNS, **fields)  # type: ignore[arg-type]  # as named
     return {control for control in Control if not why_not(control, record)}
 
 
 def test_all_is_possible_with_a_migration_that_was_started_for_it() -> None:
-    assert possible() == set(Control)
+    assert possible() == MEMORY
 
 
 @pytest.mark.parametrize("state", [s for s in MigrationState if s is not MigrationState.ACTIVE])
@@ -33,7 +38,7 @@ def test_nothing_is_before_it_is_active_and_after(state: MigrationState) -> None
 
 
 def test_what_was_not_switched_on_is_named() -> None:
-    assert possible(wanted={}) == set(Control) - {Control.POSTCOPY, Control.THROTTLE}
+    assert possible(wanted={}) == MEMORY - {Control.POSTCOPY, Control.THROTTLE}
     why = why_not(Control.THROTTLE, replace(RUNS, wanted={}))
     assert "auto_converge" in why
 
@@ -48,7 +53,14 @@ def test_what_qemu_runs_with_counts_more_than_what_was_asked_for() -> None:
 
 
 def test_each_action_is_for_once() -> None:
-    assert possible(step_records=(after(StepAction.PAUSE),)) == set(Control) - {Control.PAUSE}
+    assert possible(step_records=(after(StepAction.PAUSE),)) == MEMORY - {Control.PAUSE}
     refused = after(StepAction.PAUSE, StepEffect.REFUSED)
-    assert possible(step_records=(refused,)) == set(Control)
+    assert possible(step_records=(refused,)) == MEMORY
     assert possible(step_records=(after(StepAction.POSTCOPY),)) == set()
+
+
+def test_while_disks_are_copied_only_what_helps_them_is_possible() -> None:
+    disks = (CopiedDisk("vda", "/x"),)
+    copies = possible(state=MigrationState.STARTING, disks=disks)
+    assert copies == {Control.BANDWIDTH, Control.DISK_WRITES}
+    assert possible(disks=disks) == MEMORY

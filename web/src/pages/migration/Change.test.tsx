@@ -60,3 +60,12 @@ test("what this migration cannot do is disabled, with the reason", async () => {
   await userEvent.click(button);
   expect(screen.queryByRole("dialog")).toBeNull();
 });
+
+test("while disks are copied the guest's writes can be made to wait", async () => {
+  const only = [{ name: "disk_writes" as const, why_not: "" }];
+  rendered(<Change id="m1" controls={only} needed={null} />);
+  await userEvent.click(screen.getByRole("button", { name: "Let disk writes wait" }));
+  expect(screen.getAllByText(/the guest writes more slowly meanwhile/)[0]).toBeVisible();
+  await userEvent.click(screen.getByRole("button", { name: "Change now" }));
+  expect(changeMigration).toHaveBeenCalledExactlyOnceWith("m1", { copy_synchronous_writes: "on" });
+});

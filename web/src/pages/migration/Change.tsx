@@ -67,6 +67,13 @@ const CONTROLS: Record<Name, Control> = {
       "The guest stands still until the migration has ended: it changes no memory meanwhile, so the rest is sent in one pass. It continues by itself at the end, wherever it is then.",
     do: "pause",
   },
+  disk_writes: {
+    action: "Let disk writes wait",
+    label: "The guest's writes wait",
+    effect:
+      "What the guest writes to its disks waits for the destination, too, until they are copied: the copy catches up, and the guest writes more slowly meanwhile. It cannot be undone while the copy runs.",
+    set: { tunable: "copy_synchronous_writes", suggestion: "on" },
+  },
 };
 
 /**
