@@ -103,3 +103,15 @@ class DiskAtHost:
 
 
 DISK_NOT_SEEN = DiskAtHost()
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRoom:
+    """What images take that are to be created in one file system.
+
+    :param where: which one, comparable within the host.
+    """
+
+    where: str
+    needed_bytes: int
+    free_bytes: int

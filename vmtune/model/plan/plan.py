@@ -10,13 +10,13 @@ from uuid import UUID
 
 from vmtune.errors import Blocked, Problem
 from vmtune.model.findings.table import Finding, Severity
-from vmtune.model.host.disks import Disk
+from vmtune.model.host.disks import Disk, DiskRoom
 from vmtune.model.host.facts import Connection, Reading
 from vmtune.model.migration.steps import Step
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.situation import Situation
 from vmtune.model.preflight.control import check_switches
-from vmtune.model.preflight.disks import copied_disks
+from vmtune.model.preflight.disks import copied_disks, room_for_copies
 from vmtune.model.preflight.rules import check_destination, check_tunable, check_vm
 from vmtune.model.tunables.rows.storage import COPIES
 from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
@@ -80,6 +80,7 @@ class Plan:
     :param destination: name of the destination host; empty for an application.
     :param steps: what is done when the migration does not end.
     :param disks: those that are copied with it.
+    :param disk_room: what their images take at the destination.
     """
 
     vm: UUID
@@ -93,6 +94,7 @@ class Plan:
     findings: tuple[Finding, ...]
     steps: tuple[Step, ...] = ()
     disks: tuple[Disk, ...] = ()
+    disk_room: tuple[DiskRoom, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -185,6 +187,7 @@ def make_plan(situation: Situation, host: str, profile: str, revision: int) -> P
         findings=tuple(findings),
         steps=situation.steps,
         disks=() if stopped.intersection(COPIES) else copied_disks(situation),
+        disk_room=room_for_copies(situation),
     )
 
 

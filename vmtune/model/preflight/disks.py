@@ -7,9 +7,10 @@ would be taken for the disk; a copy onto the same file would destroy it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 
 from vmtune.model.findings.table import Finding
-from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind
+from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind, DiskRoom
 from vmtune.model.host.hardware import UNKNOWN_OFFER
 from vmtune.model.plan.situation import Situation
 from vmtune.model.tunables.rows.storage import COPIES, REMOVE, SOURCE_IMAGES
@@ -211,29 +212,55 @@ def _one_image(disks: tuple[Disk, ...], situation: Situation) -> Iterator[Findin
             yield Finding("copy_same_image", _copying(situation), evidence)
 
 
-def _room(
-    disks: tuple[Disk, ...], there: Mapping[str, DiskAtHost], situation: Situation
-) -> Iterator[Finding]:
-    """The images that are created in one file system share its room."""
+def room_for_copies(situation: Situation) -> tuple[DiskRoom, ...]:
+    """What the images take that are created at the destination, by file system; without those of
+    which nobody can say how much room there is."""
+    there = _there(situation)
+    return tuple(room for room, _ in _rooms(copied_disks(situation), there) if room is not None)
+
+
+def _there(situation: Situation) -> Mapping[str, DiskAtHost]:
+    destination = situation.destination
+    offer = destination.offer if destination is not None else None
+    return (offer or UNKNOWN_OFFER).disks
+
+
+def _rooms(
+    disks: tuple[Disk, ...], there: Mapping[str, DiskAtHost]
+) -> Iterator[tuple[DiskRoom | None, list[Disk]]]:
+    """The images that are created in one file system share its room; where it is not known which
+    that is, those of one folder do. None where nobody can say how much that is."""
     groups: dict[str, list[Disk]] = {}
     for disk in disks:
         at = there.get(disk.target, DISK_NOT_SEEN)
         if at.present is False and at.folder and disk.kind is DiskKind.FILE:
-            groups.setdefault(at.file_system or disk.target, []).append(disk)
-    for group in groups.values():
-        free = min(there[disk.target].free_bytes or 0 for disk in group)
-        if any(there[disk.target].free_bytes is None for disk in group):
-            continue
+            where = at.file_system or str(PurePosixPath(disk.path).parent)
+            groups.setdefault(where, []).append(disk)
+    for where, group in groups.items():
+        free = [there[disk.target].free_bytes for disk in group]
+        known = [each for each in free if each is not None]
         needed = sum(disk.allocated_bytes or 0 for disk in group)
+        room = DiskRoom(where, needed, min(known)) if len(known) == len(free) else None
+        yield room, group
+
+
+def _room(
+    disks: tuple[Disk, ...], there: Mapping[str, DiskAtHost], situation: Situation
+) -> Iterator[Finding]:
+    """Whether there is room for the images that are created."""
+    for room, group in _rooms(disks, there):
+        if room is None:
+            continue
         may_grow_to = sum(max(d.allocated_bytes or 0, d.capacity_bytes or 0) for d in group)
         evidence: dict[str, str | int] = {
             "target": ", ".join(disk.target for disk in group),
             "path": ", ".join(disk.path for disk in group),
-            "free_bytes": free,
+            "free_bytes": room.free_bytes,
         }
-        if needed > free:
-            yield Finding("copy_no_room", _copying(situation), evidence | {"needed_bytes": needed})
-        elif may_grow_to > free:
+        if room.needed_bytes > room.free_bytes:
+            needed: dict[str, str | int] = {"needed_bytes": room.needed_bytes}
+            yield Finding("copy_no_room", _copying(situation), evidence | needed)
+        elif may_grow_to > room.free_bytes:
             grown: dict[str, str | int] = {"capacity_bytes": may_grow_to}
             yield Finding("copy_may_fill", _copying(situation), evidence | grown)
 

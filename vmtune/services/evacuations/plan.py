@@ -23,8 +23,10 @@ from vmtune.model.evacuation.evacuation import (
     ordinal,
     priority_of,
 )
+from vmtune.model.evacuation.image_room import ImageRoom
 from vmtune.model.evacuation.placement import Candidate, Placement, place, room_of, why_not
 from vmtune.model.findings.table import Finding
+from vmtune.model.host.disks import DiskRoom
 from vmtune.model.host.facts import Connection, HostFacts, VmState
 from vmtune.services.hosts.hosts import HostService, SeenVm
 from vmtune.services.tuning.planning import PlanService
@@ -210,21 +212,24 @@ class EvacuationPlanner:
         ]
         return sorted(usable, key=lambda name: uuid5(mix, name).int), {}
 
-    async def preflight(self, request: EvacuationRequest, vm: EvacuationVm) -> EvacuationVm:
-        """*vm* with what the preflight for its destination finds."""
+    async def preflight(
+        self, request: EvacuationRequest, vm: EvacuationVm
+    ) -> tuple[EvacuationVm, tuple[DiskRoom, ...]]:
+        """*vm* with what the preflight for its destination finds, and what its disks take there."""
         try:
             planned = await self._plans.plan(vm.vm, request.profile, destination=vm.destination)
         except VmtuneError as error:
-            return replace(vm, state=EvacuationVmState.BLOCKED, reason=error.message)
+            return replace(vm, state=EvacuationVmState.BLOCKED, reason=error.message), ()
         if planned.plan.host != request.host:
             why = f"it is on {planned.plan.host} by now"
-            return replace(vm, state=EvacuationVmState.HANDLED_BY_OTHERS, reason=why)
+            return replace(vm, state=EvacuationVmState.HANDLED_BY_OTHERS, reason=why), ()
         findings = planned.plan.findings
         blockers = planned.plan.blockers(frozenset(vm.overrides))
         if blockers:
             why = "; ".join(f"{each.message} ({each.code})" for each in blockers)
-            return replace(vm, state=EvacuationVmState.BLOCKED, reason=why, findings=findings)
-        return replace(vm, findings=findings)
+            state = EvacuationVmState.BLOCKED
+            return replace(vm, state=state, reason=why, findings=findings), ()
+        return replace(vm, findings=findings), planned.plan.disk_room
 
 
 class _DestinationSearch:
@@ -240,6 +245,7 @@ class _DestinationSearch:
         self.hosts: list[Candidate] = []
         self.refused: dict[str, str] = {}
         self.refusals: dict[tuple[UUID, str], str] = {}
+        self._images = ImageRoom()
 
     async def settle(self, vms: Sequence[EvacuationVm]) -> list[EvacuationVm]:
         """Each with its destination, or blocked, or not placed."""
@@ -254,7 +260,8 @@ class _DestinationSearch:
                 tried = settled.get(uuid)  # refused by the hosts that had room, with findings
                 settled[uuid] = tried or replace(vm, state=EvacuationVmState.NOT_PLACED, reason=why)
             pairs = [replace(open_vms[u], destination=name) for u, name in placement.placed.items()]
-            for vm in await gathered(pairs, self._preflight):
+            for found, rooms in await gathered(pairs, self._preflight):
+                vm = self._images.placed(found, rooms)
                 tries[vm.vm] += 1
                 settled[vm.vm] = vm
                 refused = vm.state is EvacuationVmState.BLOCKED
@@ -266,7 +273,7 @@ class _DestinationSearch:
                     taken.append(vm)
         return [settled[vm.vm] for vm in vms]
 
-    async def _preflight(self, vm: EvacuationVm) -> EvacuationVm:
+    async def _preflight(self, vm: EvacuationVm) -> tuple[EvacuationVm, tuple[DiskRoom, ...]]:
         return await self._planner.preflight(self._request, vm)
 
     async def _assign(

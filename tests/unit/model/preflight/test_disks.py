@@ -21,7 +21,7 @@ from tests.unit.model.preflight.disk_examples import (
     disks_at,
     disks_on,
 )
-from vmtune.model.host.disks import Disk, DiskAtHost
+from vmtune.model.host.disks import Disk, DiskAtHost, DiskRoom
 from vmtune.model.plan.plan import make_plan
 from vmtune.model.plan.situation import Situation
 from vmtune.model.versions import Version
@@ -93,3 +93,15 @@ def test_what_a_libvirt_is_too_old_for_is_refused(name: str, since: Version) -> 
             found = make_plan(where, "a", "p", 1).findings
             refused = [f.code for f in found if f.tunable == name]
             assert refused == (["needs_newer_libvirt"] if version < since else [])
+
+
+def test_the_room_that_images_take_is_told_by_file_system() -> None:
+    unknown = replace(MISSING, file_system="")
+    where = disks_on((LOCAL, MISSING), (SECOND, MISSING), **COPIED)
+    assert make_plan(where, "a", "p", 1).disk_room == (DiskRoom("1", 200, 1 << 40),)
+    where = disks_on((replace(LOCAL, path="/i/x"), unknown), (SECOND, MISSING), **COPIED)
+    rooms = {room.where: room.needed_bytes for room in make_plan(where, "a", "p", 1).disk_room}
+    assert rooms == {"/i": 100, "1": 100}
+    assert make_plan(disks_at(MISSING), "a", "p", 1).disk_room == ()
+    nobody_says = disks_at(replace(MISSING, free_bytes=None), **COPIED)
+    assert make_plan(nobody_says, "a", "p", 1).disk_room == ()

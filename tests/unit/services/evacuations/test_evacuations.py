@@ -21,6 +21,7 @@ from vmtune.model.evacuation.evacuation import (
     Order,
     migration_id,
 )
+from vmtune.model.host.disks import DiskRoom
 from vmtune.model.host.facts import Connection, VmState
 from vmtune.model.migration.admission import Limits
 from vmtune.model.migration.record import MigrationState
@@ -47,6 +48,21 @@ async def ended(it: World, status: EvacuationStatus) -> EvacuationStatus:
 
 def states(it: World, id: UUID) -> dict[str, EvacuationVmState]:
     return {vm.name: vm.state for vm in it.store.evacuations.vms(id)}
+
+
+@pytest.mark.parametrize(("hosts", "moves"), [("ab", 1), ("abc", 2)])
+async def test_the_images_of_all_vms_that_go_to_a_host_fit_there_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hosts: str, moves: int
+) -> None:
+    def room(_: object) -> tuple[DiskRoom, ...]:
+        return (DiskRoom("fs", 6 << 30, 10 << 30),)
+
+    monkeypatch.setattr("vmtune.model.plan.plan.room_for_copies", room)
+    async with fleet_world(tmp_path, fleet(3, hosts), LIMITS) as it:
+        plan = await it.evacuations.plan(EvacuationRequest("a"))
+        assert len(plan.movable) == moves
+        assert {vm.state for vm in plan.left} == {EvacuationVmState.BLOCKED}
+        assert "4 GiB are left beside those of other VMs" in plan.left[0].reason
 
 
 async def test_all_vms_move_and_no_limit_is_exceeded(tmp_path: Path) -> None:
