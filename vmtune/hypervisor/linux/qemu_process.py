@@ -92,6 +92,16 @@ class QemuProcess:
         """Whether CAP_IPC_LOCK is effective, so that the limit does not bind it."""
         return has_capability(self._read("status"), _CAP_IPC_LOCK)
 
+    def user(self) -> int | None:
+        """The id of the user whose limits count what it locks: its real one."""
+        words = self._status("Uid")
+        return int(words[0]) if words else None
+
+    def pinned_bytes(self) -> int | None:
+        """Its memory that is pinned for devices and io_uring (VmPin)."""
+        words = self._status("VmPin")
+        return int(words[0]) * 1024 if words else None
+
     def aborts_on_short_reset(self) -> bool | None:
         """Whether it aborts where the kernel empties a dirty ring in part. Searches its program,
         once for each file: some 20 ms."""
@@ -121,6 +131,13 @@ class QemuProcess:
         if len(pages) < 2 or pages[0] == "0":
             return None
         return int(pages[0]) * _PAGE, int(pages[1]) * _PAGE
+
+    def _status(self, name: str) -> list[str]:
+        """The words of that line of its status; empty where there is none."""
+        for line in (self._read("status") or "").splitlines():
+            if line.startswith(f"{name}:"):
+                return line.split()[1:]
+        return []
 
     def _read(self, name: str) -> str | None:
         try:

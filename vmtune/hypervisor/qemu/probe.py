@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from vmtune.errors import CommandRefused
+from vmtune.hypervisor.linux.locked_memory import pinned_by_others_bytes
 from vmtune.hypervisor.linux.qemu_process import ProgramFile, QemuProcess
 from vmtune.hypervisor.qemu import names as qemu_names
 from vmtune.hypervisor.qemu.allowlist import MADE_UP
@@ -149,6 +150,7 @@ class QemuProbe:
             migrating=snapshot.status.running,
             locked_memory_limit_bytes=process.locked_memory_limit_bytes() if process else None,
             may_lock_memory=process.may_lock_memory() if process else None,
+            pinned_by_others_bytes=pinned_by_others_bytes(process.pid) if process else None,
             blocked_reasons=snapshot.blocked_reasons,
             pid=process.pid if process else None,
             pack_offers=seen.packs.offered,

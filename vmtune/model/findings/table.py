@@ -257,6 +257,14 @@ _TABLE = (
         "the VM's XML raises the limit too, and keeps the guest in RAM: if that runs out, the host "
         "ends processes. A memtune hard_limit ends the guest itself when QEMU needs more",
     ),
+    warning(
+        "locked_memory_shared",
+        "other QEMUs of the same user have pinned {others_bytes}, which the kernel counts against "
+        "the same limit, {limit_bytes}: zero-copy of {memory_bytes} can fail with `No buffer space "
+        "available`",
+        "set the locked-memory limit of this QEMU to {wanted} bytes: prlimit --pid PID "
+        "--memlock={wanted}; or unset zero_copy_send",
+    ),
     blocker(
         "optmem_too_low",
         "net.core.optmem_max is {value}; zero-copy fails below {least}",

@@ -136,6 +136,8 @@ class VmFacts:
     :param migrating: a migration is active, incoming or outgoing.
     :param locked_memory_limit_bytes: QEMU's RLIMIT_MEMLOCK; None where it cannot be seen.
     :param may_lock_memory: QEMU has CAP_IPC_LOCK, so that limit does not bind it.
+    :param pinned_by_others_bytes: memory that the other QEMUs of its user have pinned, which the
+        kernel counts against the same limit; None where it cannot be seen.
     :param blocked_reasons: why QEMU says that it cannot be migrated at all.
     :param maps: its process's memory maps; None where they cannot be seen.
     :param pack_offers: the packs' tunables that this QEMU has.
@@ -173,6 +175,7 @@ class VmFacts:
     migrating: bool = False
     locked_memory_limit_bytes: int | None = None
     may_lock_memory: bool | None = None
+    pinned_by_others_bytes: int | None = None
     blocked_reasons: tuple[str, ...] = ()
     pid: int | None = None
     measuring_dirty_rate: bool = False

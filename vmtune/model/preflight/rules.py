@@ -397,6 +397,7 @@ def _zero_copy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
             yield _locked(tunable, vm.memory_bytes, limit)
     elif vm.may_lock_memory is False and limit is not None and limit < vm.memory_bytes:
         yield _locked(tunable, vm.memory_bytes, limit)
+    yield from _shared(tunable, situation)
     optmem = situation.host.sysctls.get("net_core_optmem_max_bytes")
     channels = situation.number("multifd_channels") or 2
     if optmem is None:
@@ -421,6 +422,28 @@ def _zero_copy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
             tunable.name,
             {"value": optmem, "channels": channels, "wanted": most},
         )
+
+
+def _shared(tunable: Tunable, situation: Situation) -> Iterator[Finding]:
+    """The kernel counts what zero-copy locks for the user: other QEMUs of his share the limit."""
+    vm, others = situation.vm, situation.vm.pinned_by_others_bytes
+    limit = vm.locked_memory_limit_bytes
+    if not others or limit is None or vm.may_lock_memory:
+        return
+    if situation.libvirt and situation.host.can_lock_beyond_limits is not False:
+        limit = max(limit, vm.memory_bytes)  # to which libvirt raises it
+    if limit < vm.memory_bytes or limit >= vm.memory_bytes + others:
+        return  # too low by itself is another finding
+    yield Finding(
+        "locked_memory_shared",
+        tunable.name,
+        {
+            "others_bytes": others,
+            "limit_bytes": limit,
+            "memory_bytes": vm.memory_bytes,
+            "wanted": vm.memory_bytes + others,
+        },
+    )
 
 
 def _locked(tunable: Tunable, needed: int, limit: int | None) -> Finding:

@@ -69,6 +69,15 @@ def needing(needs: Hardware, **offered: Any) -> Situation:
     return migrating(vm=vm(hardware=needs), destination=goal)
 
 
+GIB = 1 << 30
+
+
+def shared(others: int, more: int = GIB - 1) -> VmFacts:
+    """It may lock so much more than its memory, and others of its user have pinned some."""
+    limit = vm().memory_bytes + more
+    return vm(locked_memory_limit_bytes=limit, pinned_by_others_bytes=others)
+
+
 REAPED = {"reaper_policy": "predict"}
 INSIDE = {"qemu_reaper_policy": "levels"}
 UNSAFE = host(ring_reset_ends_early=True)
@@ -268,6 +277,8 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
         situation(ZERO_COPY, host=host(can_lock_beyond_limits=False)),
     ),
     ("locked_memory_too_low", "zero_copy_send", direct(ZERO_COPY)),
+    ("locked_memory_shared", "zero_copy_send", direct(ZERO_COPY, vm=shared(GIB))),
+    ("locked_memory_shared", "zero_copy_send", situation(ZERO_COPY, vm=shared(4096, 0))),
     (
         "optmem_too_low",
         "zero_copy_send",
@@ -400,6 +411,10 @@ HEALTHY = [
     migrating(ZERO_COPY),
     direct(ZERO_COPY, vm=ROOMY),
     direct(ZERO_COPY, vm=vm(may_lock_memory=True)),
+    direct(ZERO_COPY, vm=shared(GIB - 1)),
+    direct(ZERO_COPY, vm=shared(0, 0)),
+    direct({"multifd": True}, vm=shared(GIB)),
+    direct(ZERO_COPY, vm=replace(shared(GIB), may_lock_memory=True)),
     direct_migration({"multifd": True}, vm()),
     situation({"dirty_limit": True}, vm=with_reading(vm(), "dirty_ring_size_entries", 4096)),
     situation({"multifd": True, "postcopy": True}, vm=vm(QEMU_7)),
