@@ -47,8 +47,9 @@ import time
 from vmtune.bench.machine.load import loaded
 from vmtune.bench.model.campaign.campaign import HostLoad
 for load in (HostLoad.BUSY, HostLoad.BUSY_PINNED):
-    with loaded(load):
+    with loaded(load) as loads:
         time.sleep(0.5)
+        loads.check()
 """
 _LIMITS_ITSELF = """
 import os, resource

@@ -16,6 +16,7 @@ from vmtune.api.schemas.migrations import PostcopyView, SampleView, TotalsView
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.boot_record import BootRecord
+from vmtune.bench.model.runs.load_record import LoadRecord
 from vmtune.bench.model.runs.run import HostSide, Run, RunState, Testbed
 from vmtune.bench.model.runs.series import Head, Series
 from vmtune.bench.model.runs.srcu_record import SrcuRecord
@@ -187,6 +188,9 @@ class RunHeadView(Model):
     )
     boot: BootRecord | None = Field(description="Of a boot run.")
     srcu: SrcuRecord | None = Field(description="Of a run of updates of a memory map.")
+    loads: LoadRecord | None = Field(
+        description="What kept the machine busy meanwhile; null if nothing was meant to."
+    )
 
     @classmethod
     def of(cls, head: Head) -> RunHeadView:

@@ -1338,6 +1338,22 @@ class LimitsSet(TypedDict):
     values: dict[str, bool | int | str | None]
 
 
+class LoadProcess(TypedDict):
+    """One process that spins."""
+
+    cpu: int | None
+    cpu_ms: float
+    alive: bool
+
+
+class LoadRecord(TypedDict):
+    """The loads of a run."""
+
+    kind: str
+    wall_ms: float
+    processes: NotRequired[list[LoadProcess]]
+
+
 class LostRunView(TypedDict):
     """A run that failed or was given up, and has no value."""
 
@@ -2196,6 +2212,7 @@ class RunHeadView(TypedDict):
     block: BlockRecord | None
     boot: BootRecord | None
     srcu: SrcuRecord | None
+    loads: LoadRecord | None
 
 
 class RunPage(TypedDict):

@@ -5989,6 +5989,48 @@ export interface components {
          */
         LoadPhase: "before" | "during" | "after";
         /**
+         * LoadProcess
+         * @description One process that spins.
+         */
+        LoadProcess: {
+            /**
+             * Cpu
+             * @description The CPU that it is pinned to; null where it may use any.
+             */
+            cpu: number | null;
+            /**
+             * Cpu Ms
+             * @description CPU time that it got during the run.
+             */
+            cpu_ms: number;
+            /**
+             * Alive
+             * @description It still ran at the end.
+             */
+            alive: boolean;
+        };
+        /**
+         * LoadRecord
+         * @description The loads of a run.
+         */
+        LoadRecord: {
+            /**
+             * Kind
+             * @description As the run asked for it: `busy` or `busy_pinned`.
+             */
+            kind: string;
+            /**
+             * Wall Ms
+             * @description How long the run took.
+             */
+            wall_ms: number;
+            /**
+             * Processes
+             * @default []
+             */
+            processes: components["schemas"]["LoadProcess"][];
+        };
+        /**
          * LostRunView
          * @description A run that failed or was given up, and has no value.
          */
@@ -8935,6 +8977,8 @@ export interface components {
             boot: components["schemas"]["BootRecord"] | null;
             /** @description Of a run of updates of a memory map. */
             srcu: components["schemas"]["SrcuRecord"] | null;
+            /** @description What kept the machine busy meanwhile; null if nothing was meant to. */
+            loads: components["schemas"]["LoadRecord"] | null;
         };
         /**
          * RunPage

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
 from vmtune.bench.model.runs.boot_record import BootRecord
+from vmtune.bench.model.runs.load_record import LoadRecord
 from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import BlockRecord
 from vmtune.model.migration.controller_record import ReaperReport, StepRecord
@@ -45,7 +46,8 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
     """A person ended it: it says nothing about the arm."""
     INTERRUPTED = "interrupted"
-    """The service ended in its middle: it says nothing about the arm either."""
+    """The service ended in its middle, or what was to keep the machine busy meanwhile did not: it
+    says nothing about the arm either."""
 
     @property
     def ended(self) -> bool:
@@ -147,6 +149,7 @@ class RunRecord:
         together, and the longest one that touches the migration however short.
     :param ring_full_exits: None where they were not counted.
     :param postcopy: what post-copy cost the guest; None where QEMU did not count it.
+    :param loads: what kept the machine busy meanwhile; None where nothing was meant to.
     """
 
     migration_ms: int | None = None
@@ -166,6 +169,7 @@ class RunRecord:
     block: BlockRecord | None = None
     boot: BootRecord | None = None
     srcu: SrcuRecord | None = None
+    loads: LoadRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from vmtune.bench.model.runs.boot_record import BootRecord
+from vmtune.bench.model.runs.load_record import LoadRecord
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, RunRecord, Silence
 from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, ProcessSample
@@ -67,6 +68,7 @@ class Head:
     block: BlockRecord | None = None
     boot: BootRecord | None = None
     srcu: SrcuRecord | None = None
+    loads: LoadRecord | None = None
 
 
 _ONCE = tuple(each.name for each in fields(Head))

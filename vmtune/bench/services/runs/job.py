@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
 import structlog
 
 from vmtune.bench.machine.environment import Environment, conditions, fingerprint
-from vmtune.bench.machine.load import loaded
+from vmtune.bench.machine.load import LoadEnded, loaded
 from vmtune.bench.migration.order import RunProgress, RunResult
 from vmtune.bench.model.campaign.campaign import HostLoad
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState
@@ -88,8 +89,13 @@ class RunJob:
     async def _measure(self, run: Run) -> None:
         try:
             order = await self._begin(run)
-            with loaded(HostLoad(run.options.get("host_load", HostLoad.IDLE))):
+            with loaded(HostLoad(run.options.get("host_load", HostLoad.IDLE))) as loads:
                 result = await self._runner(order, lambda progress: self._progress(run, progress))
+                loads_did = await asyncio.to_thread(loads.check)
+        except LoadEnded as error:
+            # The machine was idler than asked for: it says nothing about the arm.
+            record = replace(result.record, loads=error.record)
+            await self._finish(run, RunState.INTERRUPTED, str(error), record)
         except VmtuneError as error:
             await self._finish(run, RunState.FAILED, str(error))
         except Exception as error:
@@ -98,6 +104,8 @@ class RunJob:
             await self._sweep()
             await self._finish(run, RunState.FAILED, f"internal error: {error!r}")
         else:
+            if loads_did.processes:
+                result = replace(result, record=replace(result.record, loads=loads_did))
             await self._record(run, result)
 
     async def _begin(self, run: Run) -> AnyOrder:

@@ -164,6 +164,14 @@ def _record(record: Document) -> Iterator[str]:
     if record["outcomes"]:
         yield ""
         yield from render.outcomes(record["outcomes"])
+    loads = record["loads"]
+    if loads:
+        yield ""
+        shares = [each["cpu_ms"] / max(1, loads["wall_ms"]) for each in loads["processes"]]
+        got = ", ".join(f"{share:.0%}" for share in shares)
+        dead = sum(not each["alive"] for each in loads["processes"])
+        ended = f"; {dead} ended" if dead else ""
+        yield from fields([("host load", loads["kind"]), ("each had of a CPU", f"{got}{ended}")])
     reaper = record["reaper"]
     if reaper:
         yield ""

@@ -16,7 +16,10 @@ import pytest
 from tests.support.bench_runs import FakeLook, FakeRunner, a_program, small
 from tests.support.records import make_record
 from vmtune.bench.machine.environment import host_name
+from vmtune.bench.machine.load import LoadEnded, Loads
 from vmtune.bench.migration.order import DirectTestbed, LibvirtTestbed
+from vmtune.bench.model.campaign.campaign import HostLoad
+from vmtune.bench.model.runs.load_record import LoadProcess, LoadRecord
 from vmtune.bench.model.runs.run import Run, RunState, Slot, Testbed
 from vmtune.bench.model.runs.series import Series
 from vmtune.bench.services.runs.files import whole_run
@@ -35,6 +38,7 @@ from vmtune.errors import (
     SetupError,
     TooLate,
 )
+from vmtune.hypervisor.linux import cpus
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.inventory import Event, EventTopic, Host
 from vmtune.model.migration.steps import AfterSeconds, Step, StepAction
@@ -215,6 +219,35 @@ async def test_a_run_without_success_is_kept_with_its_record(it: It, state: RunS
     assert it.store.runs.record(done.id) == make_record(20, 1)
     assert "total_time_ms" not in done.metrics
     assert done.metrics.get("converged") == (0.0 if state.counts else None)
+
+
+async def test_the_loads_of_a_busy_host_are_recorded_with_the_run(it: It) -> None:
+    done = await it.do(RunRequest(small(), host_load=HostLoad.BUSY))
+    assert done.state is RunState.COMPLETED
+    record = it.store.runs.record(done.id)
+    assert record is not None and record.loads is not None
+    assert record.loads.kind == "busy"
+    assert len(record.loads.processes) == len(cpus.ALL)
+    idle = it.store.runs.record((await it.do(SMALL)).id)
+    assert idle is not None and idle.loads is None
+
+
+async def test_a_run_whose_load_died_counts_for_nothing(
+    it: It, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(_self: Loads) -> None:
+        dead = LoadProcess(None, 12.0, False)
+        raise LoadEnded("unusable: it died", "look", LoadRecord("busy", 3000.0, (dead,)))
+
+    monkeypatch.setattr(Loads, "check", cannot)
+    done = await it.do(RunRequest(small(), host_load=HostLoad.BUSY))
+    assert done.state is RunState.INTERRUPTED
+    assert done.failure == "host_load: unusable: it died (look)"
+    assert not done.state.counts
+    assert done.metrics == {}
+    record = it.store.runs.record(done.id)
+    assert record is not None and record.samples
+    assert record.loads is not None and not record.loads.processes[0].alive
 
 
 async def test_what_cannot_be_brought_up_is_a_failed_run(it: It) -> None:
