@@ -28,6 +28,13 @@ class PoolView(Model):
     max_maps: int = Field(description="Memory maps in the worst case.")
     maps: int | None = Field(description="Current memory maps; null if unknown.")
     stacks: int | None = Field(description="Current coroutine stacks; each takes two maps.")
+    stacks_per_coroutine: int = Field(description="Two in a QEMU built with SafeStack, else one.")
+    stack_bytes: int | None = Field(
+        description="Memory of each stack now, on average; null if there is none or it is unknown."
+    )
+    max_stack_bytes: int | None = Field(
+        description="Memory of all stacks in the worst case; null likewise."
+    )
     other_maps: int = Field(description="Maps without the coroutines, or an estimate of them.")
     limit: int | None = Field(description="vm.max_map_count; null if unknown.")
     left: int | None = Field(
@@ -56,6 +63,7 @@ class PoolView(Model):
             max_coroutines=model.most,
             maps=found.maps.total if found.maps else None,
             stacks=found.maps.stacks if found.maps else None,
+            stacks_per_coroutine=model.stacks,
             findings=[FindingView.from_record(finding) for finding in report.findings],
         )
 

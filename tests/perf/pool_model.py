@@ -36,7 +36,7 @@ from tests.support.qemu import Build, RunningQemu, installed, running
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.model.host.facts import MemoryMaps, VmFacts
-from vmtune.model.host.pools import MAPS_PER_COROUTINE, geometry_of, headroom, pool_model
+from vmtune.model.host.pools import MAPS_PER_STACK, geometry_of, headroom, pool_model
 
 REQUESTS_PER_CONNECTION = 16  # QEMU nbd/server.c: MAX_NBD_REQUESTS
 RUNS_S = 3
@@ -245,7 +245,7 @@ def measure(build: Build, shape: Shape, at: Path) -> Seen:
         limit = int(LIMIT.read_text())
         process = QemuProcess(qemu.pid)
         before = count(process)
-        other = before.total - MAPS_PER_COROUTINE * before.stacks
+        other = before.total - MAPS_PER_STACK * before.stacks
         loops = ["main", *(f"iothread{number}" for number in range(shape.iothreads))]
         pooled = pool_model(geometry_of(facts)).max_pooled
         connections = max(len(loops), math.ceil(pooled / REQUESTS_PER_CONNECTION))

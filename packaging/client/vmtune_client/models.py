@@ -1666,6 +1666,9 @@ class PoolView(TypedDict):
     max_maps: int
     maps: int | None
     stacks: int | None
+    stacks_per_coroutine: int
+    stack_bytes: int | None
+    max_stack_bytes: int | None
     other_maps: int
     limit: int | None
     left: int | None

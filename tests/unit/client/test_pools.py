@@ -27,7 +27,9 @@ def pool(*findings: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "uuid": docs.VM, "name": "db1", "host": "rack1", "qemu_version": "10.0.2",
         "design": "one shared pool of batches", "threads": 2, "guest_requests": 40960,
         "soft_limit": 20608, "max_pooled": 21247, "max_coroutines": 41280,
-        "max_maps": 83071, "maps": 1135, "stacks": 412, "other_maps": 311, "limit": 65530,
+        "max_maps": 83071, "maps": 1135, "stacks": 412, "other_maps": 311,
+        "stacks_per_coroutine": 1, "stack_bytes": 8192, "max_stack_bytes": 338165760,
+        "limit": 65530,
         "left": -17541, "left_now": 64395, "needed_limit": 104448, "level": "warning",
         "findings": list(findings), **changes,
     }  # fmt: skip
@@ -46,6 +48,7 @@ def test_a_vms_pool(service: StubService, vmtune: Vmtune) -> None:
     ran = vmtune("vm", "pools", "db1")
     assert ran.code == 2
     assert "1,135, coroutines use 824" in ran.out
+    assert "8 KiB of memory, 2 maps for each coroutine; 322 MiB in the worst case" in ran.out
     assert "64,395 now, -17,541 in the worst case: warning" in ran.out
     assert "remedy: run: sysctl -w vm.max_map_count=103424" in ran.out
     assert vmtune("vm", "pools", docs.VM, "--json").document == pool(FINDING)
@@ -53,11 +56,13 @@ def test_a_vms_pool(service: StubService, vmtune: Vmtune) -> None:
 
 def test_a_pool_that_is_not_seen(service: StubService, vmtune: Vmtune) -> None:
     skipped_checks = pool(
-        maps=None, stacks=None, limit=None, left=None, left_now=None, level="unknown",
+        maps=None, stacks=None, stacks_per_coroutine=2, stack_bytes=None, limit=None,
+        left=None, left_now=None, level="unknown",
     )  # fmt: skip
     service.on("GET", f"/vms/{docs.VM}/pools", skipped_checks)
     ran = vmtune("vm", "pools", docs.VM)
     assert ran.code == 0
+    assert "4 maps (SafeStack)" in ran.out
     assert ran.out.count("unknown") == 3
     assert "unknown" in ran.out
 

@@ -31,7 +31,7 @@ from vmtune.hypervisor.qemu.block_export import REQUESTS_PER_CONNECTION
 from vmtune.hypervisor.qemu.guest_agent import ANSWERS_WITHIN_S, GuestAgent
 from vmtune.lab.programs import require_programs
 from vmtune.model.host.facts import VmFacts
-from vmtune.model.host.pools import MAPS_PER_COROUTINE, OTHER_MAPS, WARNING_PERCENT
+from vmtune.model.host.pools import MAPS_PER_STACK, OTHER_MAPS, WARNING_PERCENT
 
 DEFAULT_LIVE_FOLDER = Path("/run/vmtune-live")
 """Its folders have sockets that QEMUs make, under whichever user they run."""
@@ -133,7 +133,8 @@ def _check_maps(facts: VmFacts, cell: BlockCell) -> None:
     limit = read_local_host().sysctls.get("vm_max_map_count")
     now = facts.maps.total if facts.maps is not None else OTHER_MAPS
     each = min(cell.iodepth, REQUESTS_PER_CONNECTION) + _AT_A_HANG_UP
-    most = now + MAPS_PER_COROUTINE * cell.numjobs * each
+    stacks = facts.maps.stacks_per_coroutine if facts.maps is not None else 1
+    most = now + MAPS_PER_STACK * stacks * cell.numjobs * each
     if limit is not None and most * 100 > limit * WARNING_PERCENT:
         raise SetupError(
             f"{facts.name} has {now:,} memory maps, and could have {most:,} under this load, where "

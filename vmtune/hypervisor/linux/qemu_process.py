@@ -7,6 +7,11 @@ import os
 import re
 from pathlib import Path
 
+from vmtune.hypervisor.linux.coroutine_stacks import (
+    stacks_in,
+    stacks_per_coroutine,
+    used_bytes,
+)
 from vmtune.hypervisor.linux.dirty_ring import aborts_on_short_reset
 from vmtune.model.host.facts import MemoryMaps
 
@@ -15,12 +20,7 @@ UNLIMITED_BYTES = 1 << 62
 """What an unlimited locked-memory limit reads as: the tunable's greatest value."""
 _CAP_IPC_LOCK = 14  # linux/capability.h
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_STACK = 1 << 20  # COROUTINE_STACK_SIZE, include/qemu/coroutine_int.h
 _MAP = re.compile(rb"^[0-9a-f]+-[0-9a-f]+ ", re.MULTILINE)
-_GUARDED = re.compile(
-    rb"^([0-9a-f]+)-([0-9a-f]+) ---p[^\n]*\n([0-9a-f]+)-([0-9a-f]+) rw-p", re.MULTILINE
-)
-"""A page without access, and what lies above it."""
 
 
 ProgramFile = tuple[int, int, int]
@@ -110,19 +110,26 @@ class QemuProcess:
     def maps(self) -> MemoryMaps | None:
         """Its memory maps, counted. Takes some 0.1 ms for each thousand of them.
 
-        A coroutine's stack is known by its size, 1 MiB, and the guard page below it (QEMU
-        util/oslib-posix.c: qemu_alloc_stack).
+        A coroutine's stack is known by its size, 1 MiB, and the guard page below it.
         """
         try:
             text = (self._folder / "maps").read_bytes()
         except OSError:
             return None
-        total, stacks = len(_MAP.findall(text)), 0
-        for found in _GUARDED.finditer(text):
-            guard, guard_end, begin, end = (int(address, 16) for address in found.groups())
-            stacks += guard_end - guard == _PAGE and begin == guard_end and end - begin == _STACK
+        total, stacks = len(_MAP.findall(text)), list(stacks_in(text))
         # The kernel shows an ended process without maps.
-        return MemoryMaps(total, stacks) if total else None
+        if not total:
+            return None
+        return MemoryMaps(total, len(stacks), stacks_per_coroutine(self._folder / "exe"))
+
+    def stack_bytes(self) -> int | None:
+        """What one stack of a coroutine has of memory, on average; None where there is none, or
+        where it cannot be seen. Takes some 1 ms."""
+        try:
+            text = (self._folder / "maps").read_bytes()
+        except OSError:
+            return None
+        return used_bytes(self._folder / "pagemap", list(stacks_in(text)))
 
     def memory_bytes(self) -> tuple[int, int] | None:
         """Its address space, and what of it is in memory (VSZ and RSS of ps)."""

@@ -116,7 +116,7 @@ class QemuProbe:
     async def _facts(self, vm: UUID, name: str) -> VmFacts:
         execute = self._monitor.execute
         process = self._process
-        fixed, seen, status, migrate, cpus, memory, (maps, aborts) = await _all(
+        fixed, seen, status, migrate, cpus, memory, (maps, stack_bytes, aborts) = await _all(
             self._get_fixed(),
             self._see(self._tunables.values()),
             execute("query-status"),
@@ -155,6 +155,7 @@ class QemuProbe:
             pid=process.pid if process else None,
             pack_offers=seen.packs.offered,
             maps=maps,
+            stack_bytes=stack_bytes,
             aborts_on_short_reset=aborts,
         )
 
@@ -374,9 +375,14 @@ def _single(value: Value | None) -> Reading:
     return Reading(value) if value != "" else Reading(None, why_unknown="it is not set")
 
 
-def _of_process(process: QemuProcess | None) -> tuple[MemoryMaps | None, bool | None]:
-    """Its memory maps, and whether it aborts where a dirty ring is emptied in part. Blocks."""
-    return (process.maps(), process.aborts_on_short_reset()) if process else (None, None)
+def _of_process(
+    process: QemuProcess | None,
+) -> tuple[MemoryMaps | None, int | None, bool | None]:
+    """Its memory maps, what a coroutine's stack has of memory, and whether it aborts where a dirty
+    ring is emptied in part. Blocks."""
+    if process is None:
+        return None, None, None
+    return process.maps(), process.stack_bytes(), process.aborts_on_short_reset()
 
 
 def _of_parts(row: Tunable, kind: QmpKind, parts: Parts) -> Reading:

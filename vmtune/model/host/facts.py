@@ -81,10 +81,12 @@ class MemoryMaps:
     """The memory maps of a QEMU process, as /proc/PID/maps lists them.
 
     :param stacks: stacks of coroutines among them, in use and kept; each takes two maps.
+    :param stacks_per_coroutine: two in a QEMU that was built with SafeStack.
     """
 
     total: int
     stacks: int
+    stacks_per_coroutine: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ class VmFacts:
         kernel counts against the same limit; None where it cannot be seen.
     :param blocked_reasons: why QEMU says that it cannot be migrated at all.
     :param maps: its process's memory maps; None where they cannot be seen.
+    :param stack_bytes: what one of its coroutines' stacks has of memory; None where it has none,
+        or they cannot be seen.
     :param pack_offers: the packs' tunables that this QEMU has.
     :param hardware: what it needs of its host; None without libvirt.
     :param objects: ids of QEMU's objects; None where they were not asked for.
@@ -184,6 +188,7 @@ class VmFacts:
     hardware: Hardware | None = None
     pack_offers: frozenset[str] = frozenset()
     maps: MemoryMaps | None = None
+    stack_bytes: int | None = None
     vcpu_dirty_bytes_per_s: int | None = None
     aborts_on_short_reset: bool | None = None
     manager: str = ""

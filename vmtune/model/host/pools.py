@@ -23,8 +23,9 @@ from enum import StrEnum
 from vmtune.model.host.facts import MemoryMaps, VmFacts
 from vmtune.model.versions import Version
 
-MAPS_PER_COROUTINE = 2
-"""The stack, and the guard page below it."""
+MAPS_PER_STACK = 2
+"""The stack, and the guard page below it. A coroutine has one stack, and two where QEMU was built
+with SafeStack."""
 MAPS_PER_WORKER = 4
 """A thread's stack and guard page, and the two maps of a heap of its own (glibc malloc)."""
 WARNING_PERCENT = 80
@@ -92,12 +93,14 @@ class Geometry:
     :param iothreads: they and the main loop run coroutines. vCPUs hardly do: disks with an
         ioeventfd, which is the default, leave requests to the others.
     :param workers: most threads of all thread pools together, which come and go.
+    :param stacks: of each coroutine.
     """
 
     qemu: Version
     disks: tuple[Disk, ...] = ()
     iothreads: int = 0
     workers: int = 0
+    stacks: int = 1
 
     @property
     def threads(self) -> int:
@@ -125,6 +128,7 @@ class PoolModel:
     :param most: in use and kept, in the worst case: all that the guest can have in flight at
         once, and what other threads keep meanwhile.
     :param workers: most threads of all thread pools.
+    :param stacks: of each coroutine.
     """
 
     design: Design
@@ -134,6 +138,7 @@ class PoolModel:
     max_pooled: int
     most: int
     workers: int
+    stacks: int = 1
 
     def max_maps(self, other_maps: int = OTHER_MAPS) -> int:
         """The most maps that the process will have.
@@ -141,7 +146,14 @@ class PoolModel:
         :param other_maps: those that are no coroutine's.
         """
         workers = MAPS_PER_WORKER * self.workers
-        return other_maps + MAPS_PER_COROUTINE * self.most + workers
+        return other_maps + MAPS_PER_STACK * self.stacks * self.most + workers
+
+    def max_stack_bytes(self, stack_bytes: int) -> int:
+        """Memory of all stacks in the worst case.
+
+        :param stack_bytes: of each, as those that there are have it.
+        """
+        return self.stacks * self.most * stack_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +201,7 @@ def pool_model(geometry: Geometry, requests: int | None = None) -> PoolModel:
         max_pooled=sizes.shared + geometry.threads * sizes.kept,
         most=in_flight + sizes.left_over + (geometry.threads - 1) * sizes.kept,
         workers=geometry.workers,
+        stacks=geometry.stacks,
     )
 
 
@@ -199,12 +212,19 @@ class Headroom:
     :param maps: those that there are right now; None where they cannot be counted.
     :param other_maps: those of them that are no coroutine's, or else an estimate.
     :param limit: vm.max_map_count; None where the host cannot be seen.
+    :param stack_bytes: memory of each stack right now; None where there is none.
     """
 
     model: PoolModel
     maps: MemoryMaps | None
     other_maps: int
     limit: int | None
+    stack_bytes: int | None = None
+
+    @property
+    def max_stack_bytes(self) -> int | None:
+        """Memory of the stacks in the worst case; None where no stack can be seen."""
+        return None if self.stack_bytes is None else self.model.max_stack_bytes(self.stack_bytes)
 
     @property
     def max_maps(self) -> int:
@@ -264,6 +284,7 @@ def geometry_of(vm: VmFacts, queues: int | None = None, queue_size: int | None =
         disks=tuple(_disks(vm, queues, queue_size)),
         iothreads=len(vm.iothreads),
         workers=_workers(vm, "main_loop", 1) + _workers(vm, "iothread", len(vm.iothreads)),
+        stacks=vm.maps.stacks_per_coroutine if vm.maps else 1,
     )
 
 
@@ -296,8 +317,8 @@ def headroom(
 ) -> Headroom:
     """A VM's maps against the host's limit, as it runs or with other queues."""
     model = pool_model(geometry_of(vm, queues, queue_size))
-    other = vm.maps.total - MAPS_PER_COROUTINE * vm.maps.stacks if vm.maps else OTHER_MAPS
-    return Headroom(model, vm.maps, other, limit)
+    other = vm.maps.total - MAPS_PER_STACK * vm.maps.stacks if vm.maps else OTHER_MAPS
+    return Headroom(model, vm.maps, other, limit, vm.stack_bytes)
 
 
 def fitting_queues(vm: VmFacts, limit: int, queue_size: int | None = None) -> int:

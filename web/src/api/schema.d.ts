@@ -7114,6 +7114,21 @@ export interface components {
              */
             stacks: number | null;
             /**
+             * Stacks Per Coroutine
+             * @description Two in a QEMU built with SafeStack, else one.
+             */
+            stacks_per_coroutine: number;
+            /**
+             * Stack Bytes
+             * @description Memory of each stack now, on average; null if there is none or it is unknown.
+             */
+            stack_bytes: number | null;
+            /**
+             * Max Stack Bytes
+             * @description Memory of all stacks in the worst case; null likewise.
+             */
+            max_stack_bytes: number | null;
+            /**
              * Other Maps
              * @description Maps without the coroutines, or an estimate of them.
              */

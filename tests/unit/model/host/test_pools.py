@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.facts import QEMU_7, QEMU_10, vm, with_reading
 from vmtune.model.host.facts import MemoryMaps, Reading
 from vmtune.model.host.pools import (
-    MAPS_PER_COROUTINE,
+    MAPS_PER_STACK,
     OTHER_COROUTINES,
     OTHER_MAPS,
     Design,
@@ -229,4 +229,14 @@ def test_the_remedies_are_enough(names: tuple[str, ...], queues: int, old: bool)
 
 def test_each_stack_takes_two_maps() -> None:
     one, more = (pool_model(Geometry(QEMU_10), n) for n in (100, 101))
-    assert more.max_maps() - one.max_maps() == MAPS_PER_COROUTINE == 2
+    assert more.max_maps() - one.max_maps() == MAPS_PER_STACK == 2
+
+
+def test_with_safestack_each_coroutine_has_two_stacks() -> None:
+    one, two = (
+        headroom(vm(maps=MemoryMaps(400, 10, stacks), stack_bytes=8192), 65530) for stacks in (1, 2)
+    )
+    assert two.max_maps - one.max_maps == MAPS_PER_STACK * one.model.most
+    assert one.max_stack_bytes == one.model.most * 8192
+    assert two.max_stack_bytes == 2 * one.model.most * 8192
+    assert headroom(vm(maps=MemoryMaps(400, 0)), 65530).max_stack_bytes is None

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from vmtune import units
 from vmtune.client.commands.tuning.plan import finding_lines
 from vmtune.client.complete import hosts, vms
 from vmtune.client.connection.http import Document, segment
@@ -32,6 +33,7 @@ def pairs(pool: Document) -> list[tuple[str, str]]:
         ("grows to", f"{pool['soft_limit']:,} coroutines for its disks"),
         ("pool limit", f"{pool['max_pooled']:,} coroutines"),
         ("memory maps", now),
+        ("coroutine stack", _stack(pool)),
         ("worst case", f"{pool['max_maps']:,} with {pool['guest_requests']:,} requests in flight"),
         ("vm.max_map_count", "unknown" if pool["limit"] is None else f"{pool['limit']:,}"),
         ("headroom", _headroom(pool)),
@@ -40,6 +42,19 @@ def pairs(pool: Document) -> list[tuple[str, str]]:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _stack(pool: Document) -> str:
+    """``8 KiB of memory, 2 maps; in the worst case 1 MiB``."""
+    stacks = pool["stacks_per_coroutine"]
+    maps = f"{2 * stacks} maps" + (" (SafeStack)" if stacks > 1 else "")
+    if pool["stack_bytes"] is None:
+        return maps
+    now, most = (
+        units.approximate(pool[name], units.Unit.BYTES)
+        for name in ("stack_bytes", "max_stack_bytes")
+    )
+    return f"{now} of memory, {maps} for each coroutine; {most} in the worst case"
 
 
 def _headroom(pool: Document) -> str:

@@ -18,6 +18,7 @@ from tests.support.campaigns import campaign_json
 from tests.support.measured import put
 from tests.support.records import make_record
 from tests.unit.bench.services.runs.test_runs import It, assemble
+from vmtune.bench.machine import load
 from vmtune.bench.machine.environment import host_name
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
@@ -138,7 +139,7 @@ async def test_cells_are_run_apart_and_loads_are_passed_on(bench: Bench) -> None
         {"name": "calm"},
         {"name": "busy", "host_load": "busy", "values": {"downtime_limit_ms": 9}},
     ]
-    with patch("vmtune.bench.services.runs.job.loaded") as loaded:
+    with patch("vmtune.bench.services.runs.job.loaded", wraps=load.loaded) as loaded:
         status = await bench.do(cells=cells, blocks=2, warmup_runs=0)
     whole(bench.store, status.record.id)
     runs = bench.store.campaigns.runs(status.record.id)
