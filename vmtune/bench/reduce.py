@@ -17,6 +17,7 @@ from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import Sample
 from vmtune.model.tunables.tunable import Value
 
+GIB = 1 << 30
 MetricValues = Iterator[tuple[str, float]]
 
 
@@ -39,6 +40,7 @@ def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> d
         **guest_metrics(record, migration),
         **dict(_postcopy(record.postcopy)),
         **dict(_cpu(record.cpu, migration)),
+        **dict(_sending(record, migration)),
         **dict(_transfer(record, values)),
         **dict(_control(record, values)),
     }
@@ -100,6 +102,17 @@ def _cpu(cpu: Sequence[CpuSample], migration: Span | None) -> MetricValues:
         yield f"{side.value}_cpu_ms", sum(used.values())
         for kind, milliseconds in used.items():
             yield f"{side.value}_cpu_{kind}_ms", milliseconds
+
+
+def _sending(record: RunRecord, migration: Span | None) -> MetricValues:
+    own = sorted(
+        (s for s in record.cpu if s.side is HostSide.SOURCE and s.send_system_ms is not None),
+        key=lambda s: s.at_ms,
+    )
+    sent = record.totals.transferred_bytes if record.totals else 0
+    if migration is None or len(own) < 2 or sent <= 0:
+        return
+    yield "source_send_system_ms_per_gib", _used(own, "send_system_ms", migration) / (sent / GIB)
 
 
 def _used(own: Sequence[CpuSample], field: str, span: Span) -> float:

@@ -268,6 +268,10 @@ class CpuSampleView(Model):
     migration_ms: float
     multifd_ms: float
     other_ms: float
+    send_system_ms: float | None = Field(
+        description="System time of the threads of the migration and of parallel channels; null if "
+        "it was not recorded."
+    )
 
 
 class CpuSamplePage(Page[CpuSampleView]):

@@ -687,6 +687,7 @@ class CpuSampleView(TypedDict):
     migration_ms: float
     multifd_ms: float
     other_ms: float
+    send_system_ms: float | None
 
 
 class Criterion(TypedDict):

@@ -181,6 +181,23 @@ def test_cpu_is_what_was_used_between_start_and_end() -> None:
     assert found["destination_cpu_other_ms"] == 5
 
 
+def test_system_time_of_sending_is_by_what_was_sent() -> None:
+    source = HostSide.SOURCE
+    looks = ((900, 0.0), (1000, 100.0), (1500, 600.0), (1700, 900.0))
+    samples = tuple(replace(cpu(at, source, 0, 0, 0, 0), send_system_ms=used) for at, used in looks)
+    assert CALM.totals is not None
+    totals = replace(CALM.totals, transferred_bytes=4 << 30)
+    record = replace(CALM, cpu=samples, totals=totals)
+    found = reduce(record, COMPLETED, {})
+    used = 750 - 100  # from 1000 to 1600
+    assert found["source_send_system_ms_per_gib"] == pytest.approx(used / 4)
+    for lacking in (
+        replace(record, totals=None),
+        replace(record, cpu=tuple(replace(each, send_system_ms=None) for each in samples)),
+    ):
+        assert "source_send_system_ms_per_gib" not in reduce(lacking, COMPLETED, {})
+
+
 def test_cpu_that_was_not_seen_in_the_migration_is_missing() -> None:
     source = HostSide.SOURCE
     before = (cpu(100, source, 1, 1, 1, 1), cpu(200, source, 2, 2, 2, 2))
@@ -300,7 +317,7 @@ def test_every_metric_of_the_table_is_computed() -> None:
         samples=SEEN,
         beat_interval_ms=2.0,
         silences=(Silence(1500, 50),),
-        cpu=tuple(cpu(at, side, at, at, at, at) for at in (900, 1700) for side in HostSide),
+        cpu=tuple(cpu(at, side, at, at, at, at, at) for at in (900, 1700) for side in HostSide),
         reaper=ReaperReport("predict", 65536, ReaperEnd.MIGRATION_ENDED, rounds),
         ring_full_exits=3,
         postcopy=PostcopyFigures(3, (5,), 90_000, (0, 4)),

@@ -19,6 +19,8 @@ from vmtune.bench.model.runs.run import CpuSample, HostSide
 
 PROC = Path("/proc")
 KINDS = ("vcpu", "migration", "multifd", "other")
+SENDING = frozenset({"migration", "multifd"})
+"""Of them, those that call sendmsg."""
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 # QEMU's names of its threads, 7.2 to 10.0, cut at 15 characters by the kernel. A name may hold
@@ -94,6 +96,7 @@ class QemuCpu:
         self._tasks = proc / str(pid) / "task"
         self._threads: dict[int, _Thread] = {}
         self._tally = Tally()
+        self._system: dict[int, int] = {}
 
     def sample(self, at_ms: float, migrating: bool) -> CpuSample | None:
         """What it has used so far; None once it has ended, or where it cannot be seen.
@@ -114,12 +117,16 @@ class QemuCpu:
             if used is None:
                 self._threads.pop(tid).close()
             else:
-                times[tid] = thread.kind(tid != self.pid), used
+                kind = thread.kind(tid != self.pid)
+                times[tid] = kind, used
+                if kind in SENDING:
+                    self._system[tid] = max(self._system.get(tid, 0), thread.system())
         if not times:
             return None
         kinds = self._tally.take(times, total, "migration" if migrating else "other")
-        in_ms = [kinds[kind] / 1e6 for kind in KINDS]
-        return CpuSample(at_ms, self.side, *in_ms)
+        vcpu, migration, multifd, other = (kinds[kind] / 1e6 for kind in KINDS)
+        system_ms = sum(self._system.values()) / 1e6
+        return CpuSample(at_ms, self.side, vcpu, migration, multifd, other, system_ms)
 
     def close(self) -> None:
         """Close the files."""
@@ -135,8 +142,10 @@ class _Thread:
         self._comm = os.open(folder / "comm", os.O_RDONLY | os.O_CLOEXEC)
         try:
             self._precise = (folder / "schedstat").exists()
-            name = "schedstat" if self._precise else "stat"
-            self._times = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
+            self._stat = os.open(folder / "stat", os.O_RDONLY | os.O_CLOEXEC)
+            self._times = self._stat
+            if self._precise:
+                self._times = os.open(folder / "schedstat", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             os.close(self._comm)
             raise
@@ -155,6 +164,14 @@ class _Thread:
         fields = text.rpartition(b")")[2].split()  # a name may hold anything
         return (int(fields[11]) + int(fields[12])) * 1_000_000_000 // _TICKS_PER_S
 
+    def system(self) -> int:
+        """Its system time in nanoseconds; 0 once it has ended."""
+        try:
+            fields = os.pread(self._stat, 1024, 0).rpartition(b")")[2].split()
+        except OSError:
+            return 0
+        return int(fields[12]) * 1_000_000_000 // _TICKS_PER_S if fields else 0
+
     def kind(self, may_be_renamed: bool) -> str:
         """What it does. A thread gets its name a moment after it has begun, so that one without a
         name of its own is read again."""
@@ -165,8 +182,8 @@ class _Thread:
         return self._kind or "other"
 
     def close(self) -> None:
-        os.close(self._comm)
-        os.close(self._times)
+        for opened in {self._comm, self._stat, self._times}:
+            os.close(opened)
 
 
 def process_clock(pid: int) -> int:

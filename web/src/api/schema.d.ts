@@ -3855,6 +3855,11 @@ export interface components {
              * @description Of all other threads.
              */
             other_ms: number;
+            /**
+             * Send System Ms
+             * @description System time of the threads of the migration and of parallel channels; null if it was not recorded.
+             */
+            send_system_ms: number | null;
         };
         /**
          * Criterion

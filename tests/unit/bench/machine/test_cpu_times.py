@@ -1,8 +1,10 @@
 """CPU time of a process by its threads' names."""
 
+import ctypes
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -128,6 +130,44 @@ def test_each_kind_of_a_real_process() -> None:
     finally:
         child.end()
         assert cpu.sample(4, migrating=False) is None
+        cpu.close()
+
+
+@pytest.mark.parametrize(("name", "sends"), [("multifdsend_0", True), ("worker", False)])
+def test_system_time_is_that_of_the_threads_that_send(name: str, sends: bool) -> None:
+    over = threading.Event()
+    named = threading.Event()
+
+    def work() -> None:
+        ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)  # PR_SET_NAME
+        named.set()
+        with open("/dev/urandom", "rb", buffering=0) as random:
+            while not over.is_set():
+                random.read(1 << 20)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    cpu = QemuCpu(os.getpid(), HostSide.SOURCE)
+    try:
+        assert named.wait(60)
+        deadline = time.monotonic() + 60
+        while (sample := cpu.sample(1, migrating=False)) and sample.total_ms:
+            busy = sample.multifd_ms if sends else sample.other_ms
+            system = sample.send_system_ms or 0
+            assert system <= sample.multifd_ms + 20  # of the kernel's steps
+            if busy > 300 and (system > 100 or not sends):
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert sample is not None and bool(sample.send_system_ms) is sends
+        over.set()
+        thread.join()
+        later = cpu.sample(2, migrating=False)  # of a thread that has ended it stays
+        assert later is not None and later.send_system_ms is not None
+        assert later.send_system_ms >= (sample.send_system_ms or 0)
+    finally:
+        over.set()
+        thread.join()
         cpu.close()
 
 

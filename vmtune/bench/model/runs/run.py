@@ -117,6 +117,10 @@ class CpuSample:
     From /proc/PID/task/*/stat, by the threads' names: ``CPU n/KVM`` and ``CPU n/TCG``;
     ``live_migration``, ``mig/src/main``, ``mig/dst/*``, ``return path``; ``multifd*`` and
     ``mig/src/send_*``, ``mig/dst/recv_*``.
+
+    :param send_system_ms: the system time alone of the threads of the migration and of multifd:
+        what the kernel works for them, on a source most of all sendmsg. What a thread used between
+        the last look and its end is missing. None where it was not recorded.
     """
 
     at_ms: float
@@ -125,6 +129,7 @@ class CpuSample:
     migration_ms: float
     multifd_ms: float
     other_ms: float
+    send_system_ms: float | None = None
 
     @property
     def total_ms(self) -> float:
