@@ -78,6 +78,7 @@ def test_what_ships() -> None:
         "drop-duration": "campaign",
         "drop-duration-quick": "campaign",
         "noise": "campaign",
+        "ring-sizes": "campaign",
         "srcu-boot": "boot",
         "srcu-updates": "srcu",
         "stock-against-tuned": "campaign",
@@ -133,7 +134,7 @@ def test_a_file_that_repeats_a_source_says_which(file: ScenarioFile) -> None:
     made = campaign(file.name) if file in CAMPAIGNS else matrix(file.name)
     chosen = made.published
     if chosen is None:
-        assert file.name in ("noise", "srcu-updates", "stock-against-tuned")
+        assert file.name in ("noise", "ring-sizes", "srcu-updates", "stock-against-tuned")
         return
     source = reference(chosen.reference)
     assert file.name in source.scenarios
@@ -148,6 +149,15 @@ def test_every_file_that_a_source_names_ships() -> None:
         for name in source.scenarios:
             made = campaign(name) if scenario_file(name) in CAMPAIGNS else matrix(name)
             assert made.published is not None and made.published.reference == source.id
+
+
+def test_rings_of_every_size_are_measured() -> None:
+    made = campaign("ring-sizes")
+    rings = {scenario.dirty_ring_entries for scenario in scenarios(made)}
+    assert rings == {0, *(1 << power for power in range(10, 17))}
+    reaped = {s.dirty_ring_entries for s in scenarios(made) if "reaper_policy" in s.values}
+    assert reaped == rings - {0}
+    assert {s.vm.memory_bytes for s in scenarios(made)} == {GIB // 2, 2 * GIB, 8 * GIB}
 
 
 @pytest.mark.parametrize("name", ["stock-against-tuned", "noise"])
