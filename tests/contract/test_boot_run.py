@@ -74,6 +74,12 @@ def boot(
     return asyncio.run(run_boot(BootOrder(scenario, testbed=testbed, cache=CACHE), told))
 
 
+def test_a_machine_without_acpi_and_with_devices_behind_a_bridge(folder: Path) -> None:
+    result = boot(folder, replace(PROJECT, acpi=False, bridges=1, devices=33))
+    assert result.state is RunState.COMPLETED, result.failure
+    assert result.record.mark(BootMarkName.USER_SPACE) is not None
+
+
 @pytest.mark.parametrize("build", builds(), ids=lambda build: build.label)
 def test_the_projects_guest(folder: Path, build: Build) -> None:
     phases: list[RunProgress] = []

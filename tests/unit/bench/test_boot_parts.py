@@ -6,6 +6,8 @@ import asyncio
 import os
 import stat
 import subprocess
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -322,3 +324,23 @@ def test_srcu_parameters(tmp_path: Path) -> None:
     (tmp_path / "srcu_max_nodelay").write_text("1000\n")
     assert srcutree(tmp_path) == {"srcu_max_nodelay": "1000"}
     assert srcutree(tmp_path / "none") == {}
+
+
+def test_bridges_and_devices_are_on_the_command_line(tmp_path: Path) -> None:
+    firmware = FirmwareFiles("firmware", None)
+    folders = tmp_path / "a", tmp_path / "b"
+    for folder in folders:
+        folder.mkdir()
+    plain = words(BootScenario(cell(Accelerator.KVM)), firmware, folders[0])
+    assert plain[plain.index("-machine") + 1] == "pc"
+    assert "-device" not in plain
+    more = replace(cell(Accelerator.KVM), acpi=False, bridges=2, devices=70)
+    line = words(BootScenario(more), firmware, folders[1])
+    assert line[line.index("-machine") + 1] == "pc,acpi=off"
+    devices = [line[at + 1] for at, word in enumerate(line) if word == "-device"]
+    assert sum(each.startswith("pci-bridge,") for each in devices) == 2
+    buses = Counter(
+        each.partition(",bus=")[2] for each in devices if each.startswith("ivshmem-plain,")
+    )
+    assert buses == {"bridge2": 31, "bridge1": 31, "pci.0": 8}
+    assert sum(word.startswith("memory-backend-ram,") for word in line) == 70

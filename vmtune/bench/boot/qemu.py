@@ -23,11 +23,18 @@ from vmtune.bench.boot.log import CONFIGURATION, REGIONS, RUN_STATE, BootLog
 from vmtune.bench.boot.payload import BootGuestFiles
 from vmtune.bench.machine.cpu_times import process_clock
 from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.matrix_cells import (
+    DEVICES_ON_BRIDGE,
+    DEVICES_ON_ROOT,
+    BootCell,
+)
 from vmtune.bench.qemu_process import exit_text, start_qemu
 
 _SERIAL = "serial"
 _READ_BYTES = 1 << 16
 _MIB = 1 << 20
+DEVICE_MEMORY = "1M"
+"""Of each device of a boot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +97,12 @@ def command_line(
         str(files.program),
         *(("-L", str(files.data_folder)) if files.data_folder else ()),
         *("-name", "guest=boot,debug-threads=on"),
-        *("-machine", "pc", "-accel", accelerator),
+        *("-machine", "pc" if cell.acpi else "pc,acpi=off", "-accel", accelerator),
         # Not the host's own model: some nested KVMs cannot set all its MSRs.
         *("-cpu", "qemu64"),
         *("-m", f"{cell.memory_bytes // _MIB}M", "-smp", str(cell.vcpus)),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+        *_devices(cell),
         *_firmware(files, firmware),
         *("-kernel", str(files.kernel), "-append", guest.command_line),
         *(("-initrd", str(files.initramfs)) if files.initramfs else ()),
@@ -102,6 +110,24 @@ def command_line(
         *("-serial", "chardev:serial"),
         *(word for event in events for word in ("-trace", event)),
     ]
+
+
+def _devices(cell: BootCell) -> list[str]:
+    """Bridges on the root bus, and devices, as many on each bus as can be."""
+    words: list[str] = []
+    for number in range(1, cell.bridges + 1):
+        words += ["-device", f"pci-bridge,id=bridge{number},bus=pci.0,chassis_nr={number}"]
+    buses = ["pci.0"] * DEVICES_ON_ROOT
+    for number in range(1, cell.bridges + 1):
+        # Slot 0 is the hot-plug controller's.
+        buses += [f"bridge{number}"] * DEVICES_ON_BRIDGE
+    # The farthest first: a device behind a bridge is moved with its bridge's window, too.
+    chosen = buses[::-1][: cell.devices] if cell.bridges else buses[: cell.devices]
+    for number, bus in enumerate(chosen):
+        memory = f"memory-backend-ram,id=shared{number},size={DEVICE_MEMORY},share=on"
+        words += ["-object", memory]
+        words += ["-device", f"ivshmem-plain,memdev=shared{number},bus={bus}"]
+    return words
 
 
 def _firmware(files: BootFiles, firmware: FirmwareFiles) -> list[str]:

@@ -15,7 +15,8 @@ that says what kind of benchmark it is::
     numjobs = [1]
     runtime_s = 10
 
-or ``[boot]`` with ``guests``, ``firmware``, ``accelerators``, ``vcpus`` and ``memory_bytes``, where
+or ``[boot]`` with ``guests``, ``firmware``, ``accelerators``, ``vcpus``, ``memory_bytes``,
+``acpi``, ``bridges`` and ``devices``, where
 what cannot be started by a firmware is left out, or ``[srcu]`` with ``vcpus``.
 
 It is run as the campaign that it stands for (:func:`campaign_of`), and is taken wherever a
@@ -58,6 +59,8 @@ from vmtune.bench.model.scenario.boot import BootScenario, why_not
 from vmtune.bench.model.scenario.matrix_cells import (
     LEAST_BLOCK_BYTES,
     MAX_BLOCK_BYTES,
+    MAX_BRIDGES,
+    MAX_DEVICES,
     MAX_IODEPTH,
     MAX_JOBS,
     MAX_SPINNING,
@@ -211,6 +214,9 @@ class BootMatrix:
     ] = (512 * MIB,)
     count_regions: bool = True
     max_seconds: Annotated[int, Interval(ge=1, le=_MAX_SECONDS)] = 300
+    acpi: Annotated[tuple[bool, ...], _several(bool)] = (True,)
+    bridges: Annotated[tuple[int, ...], _several(_count(0, MAX_BRIDGES))] = (0,)
+    devices: Annotated[tuple[int, ...], _several(_count(0, MAX_DEVICES))] = (0,)
 
     @property
     def cells(self) -> tuple[BootCell, ...]:
@@ -218,7 +224,14 @@ class BootMatrix:
         return tuple(
             BootCell(*each)
             for each in product(
-                self.guests, self.firmware, self.accelerators, self.vcpus, self.memory_bytes
+                self.guests,
+                self.firmware,
+                self.accelerators,
+                self.vcpus,
+                self.memory_bytes,
+                self.acpi,
+                self.bridges,
+                self.devices,
             )
             if not why_not(each[0], each[1])
         )

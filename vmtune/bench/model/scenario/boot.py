@@ -13,7 +13,14 @@ from typing import Annotated, Any
 from annotated_types import Interval
 
 from vmtune import units
-from vmtune.bench.model.scenario.matrix_cells import Accelerator, BootCell, BootGuest, Firmware
+from vmtune.bench.model.scenario.matrix_cells import (
+    DEVICES_ON_BRIDGE,
+    DEVICES_ON_ROOT,
+    Accelerator,
+    BootCell,
+    BootGuest,
+    Firmware,
+)
 from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
 from vmtune.bench.model.scenario.parts import (
@@ -93,6 +100,7 @@ class BootScenario(Named):
         """Of each rule: the field, whether it holds, the code, the reason and the remedy."""
         cell = self.cell
         impossible = why_not(cell.guest, cell.firmware)
+        room = DEVICES_ON_ROOT + DEVICES_ON_BRIDGE * cell.bridges
         least = LEAST_LINUX_BYTES if cell.guest is BootGuest.LINUX else LEAST_MEMORY_BYTES
         return [
             ("name", bool(NAME.fullmatch(self.name)), "invalid_name",
@@ -104,6 +112,9 @@ class BootScenario(Named):
             ("cell.memory_bytes", cell.memory_bytes >= least, "too_little_memory",
              f"{units.render(cell.memory_bytes, Unit.BYTES)} are too few for the guest "
              f"{cell.guest}", f"give at least {units.render(least, Unit.BYTES)}"),
+            ("cell.devices", cell.devices <= room, "too_many_devices",
+             f"{cell.devices} devices do not fit on the root bus and {cell.bridges} bridges",
+             f"give at most {room}, or more bridges: each has room for {DEVICES_ON_BRIDGE}"),
             (f"values.{RING}", not self.dirty_ring_entries or self.needs_kvm, "needs_kvm",
              "the dirty ring is KVM's", f"leave it out, or use {Accelerator.KVM}"),
         ]  # fmt: skip

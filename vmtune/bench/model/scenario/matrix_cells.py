@@ -16,6 +16,11 @@ LEAST_BLOCK_BYTES, MAX_BLOCK_BYTES = 512, 32 * MIB
 """Of one request; NBD servers need take no more than 32 MiB (NBD protocol, doc/proto.md)."""
 MAX_IODEPTH = 4096
 MAX_JOBS = 256
+MAX_BRIDGES = 16
+MAX_DEVICES = 256
+DEVICES_ON_ROOT = 8
+"""Devices of a boot on the root bus itself; more need bridges."""
+DEVICES_ON_BRIDGE = 31
 MAX_SPINNING = 256
 """vCPUs of the benchmark of updates: each is a thread that spins."""
 
@@ -98,19 +103,31 @@ class BlockCell:
 
 @dataclass(frozen=True, slots=True)
 class BootCell:
-    """One combination of the boot benchmark."""
+    """One combination of the boot benchmark.
+
+    :param acpi: the machine has ACPI's tables and registers.
+    :param bridges: PCI bridges.
+    :param devices: PCI devices with a memory of their own (ivshmem-plain), as many on each bus as
+        can be: wherever firmware or kernel maps one, KVM's memory regions change.
+    """
 
     guest: BootGuest = BootGuest.PROJECT
     firmware: Firmware = Firmware.SEABIOS
     accelerator: Accelerator = Accelerator.KVM
     vcpus: Vcpus = 1
     memory_bytes: MemoryBytes = 512 * MIB
+    acpi: bool = True
+    bridges: Annotated[int, Interval(ge=0, le=MAX_BRIDGES)] = 0
+    devices: Annotated[int, Interval(ge=0, le=MAX_DEVICES)] = 0
 
     @property
     def name(self) -> str:
-        """``linux-ovmf-kvm-2-512m``."""
+        """``linux-ovmf-kvm-2-512m``, and what it has more: ``-noacpi-2bridges-8devices``."""
         memory = _size(self.memory_bytes)
-        return f"{self.guest}-{self.firmware}-{self.accelerator}-{self.vcpus}-{memory}"
+        more = "" if self.acpi else "-noacpi"
+        for count, what in ((self.bridges, "bridge"), (self.devices, "device")):
+            more += f"-{count}{what}{'' if count == 1 else 's'}" if count else ""
+        return f"{self.guest}-{self.firmware}-{self.accelerator}-{self.vcpus}-{memory}{more}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ _NAMES = {
     "accelerators": "accelerator",
     "vcpus": "vcpus",
     "memory_bytes": "memory_bytes",
+    "acpi": "acpi",
+    "bridges": "bridges",
+    "devices": "devices",
 }
 
 
@@ -37,6 +40,17 @@ _NAMES = {
     help="Memory of the VM, as in 512Mi.",
 )  # fmt: skip
 @click.option(
+    "--acpi", "acpis", multiple=True, default=["on"], show_default=True,
+    help="Whether the machine has ACPI: on, off.",
+)  # fmt: skip
+@click.option(
+    "--bridges", multiple=True, default=["0"], show_default=True, help="Number of PCI bridges."
+)
+@click.option(
+    "--devices", multiple=True, default=["0"], show_default=True,
+    help="Number of PCI devices with a memory of their own.",
+)  # fmt: skip
+@click.option(
     "--count-regions/--no-count-regions", default=None,
     help="Count the updates of KVM's memory regions; default yes.",
 )  # fmt: skip
@@ -49,6 +63,9 @@ def boot(
     accelerators: tuple[str, ...],
     vcpus: tuple[str, ...],
     memories: tuple[str, ...],
+    acpis: tuple[str, ...],
+    bridges: tuple[str, ...],
+    devices: tuple[str, ...],
     count_regions: bool | None,
     max_seconds: int | None,
     no_wait: bool,
@@ -71,6 +88,17 @@ def boot(
         "accelerators": listed(accelerators),
         "vcpus": numbers(vcpus, "--vcpus"),
         "memory_bytes": listed(memories),
+        "acpi": _switches(acpis),
+        "bridges": numbers(bridges, "--bridges"),
+        "devices": numbers(devices, "--devices"),
     }
     rest = {"count_regions": count_regions, "max_seconds": max_seconds}
     return measure(session, wanted("boot", lists, _NAMES, rest, options), no_wait)
+
+
+def _switches(words: tuple[str, ...]) -> list[bool]:
+    """``on,off`` as true and false."""
+    known = {"on": True, "off": False}
+    if unknown := [word for word in listed(words) if word not in known]:
+        raise click.BadParameter(f"{unknown[0]!r} is neither on nor off: --acpi")
+    return [known[word] for word in listed(words)]

@@ -109,6 +109,9 @@ def test_defaults() -> None:
     assert plan.matrix == BlockMatrix()
     assert (plan.blocks, plan.seed, plan.margin_percent, plan.published) == (10, None, 5, None)
     assert from_json({"name": "x", "arms": [{"name": "a"}], "boot": {}}).matrix == BootMatrix()
+    more = {"acpi": [True, False], "bridges": [0, 2], "devices": [0, 8]}
+    matrix = from_json({"name": "x", "arms": [{"name": "a"}], "boot": more}).matrix
+    assert len({each.name for each in matrix.cells}) == 8
 
 
 @given(

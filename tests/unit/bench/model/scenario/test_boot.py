@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -94,6 +95,10 @@ def test_what_is_left_out_is_usual() -> None:
         ({"cell": {"memory_bytes": 64 * MIB + 1}}, {"setup.cell.memory_bytes": "not_whole_mib"}),
         ({"cell": {"guest": "linux", "memory_bytes": 64 * MIB}},
          {"setup.cell.memory_bytes": "too_little_memory"}),
+        ({"cell": {"devices": 9}}, {"setup.cell.devices": "too_many_devices"}),
+        ({"cell": {"devices": 40, "bridges": 1}}, {"setup.cell.devices": "too_many_devices"}),
+        ({"cell": {"bridges": 17}}, {"setup.cell.bridges": "invalid_value"}),
+        ({"cell": {"acpi": "off"}}, {"setup.cell.acpi": "invalid_value"}),
         ({"cell": {}, "max_seconds": 0}, {"setup.max_seconds": "invalid_value"}),
         ({"cell": {}, "count_regions": 1}, {"setup.count_regions": "invalid_value"}),
         ({"cell": {}, "kind": "block"}, {"setup.kind": "not_a_choice"}),
@@ -139,3 +144,11 @@ def test_a_damaged_record_is_refused(change: dict[str, Any], field: str) -> None
     with pytest.raises(InvalidInput) as caught:
         documents.from_json(BootRecord, {**raw, **change}, "record")
     assert [problem.field for problem in caught.value.problems] == [f"record.{field}"]
+
+
+def test_what_a_machine_has_more_is_part_of_its_name() -> None:
+    usual = BootCell(BootGuest.PROJECT, Firmware.SEABIOS, Accelerator.KVM, 1, 512 * MIB)
+    assert BootScenario(usual).name == "boot/project-seabios-kvm-1-512m"
+    more = replace(usual, acpi=False, bridges=1, devices=39)
+    assert BootScenario(more).name == "boot/project-seabios-kvm-1-512m-noacpi-1bridge-39devices"
+    assert boot.from_json(boot.to_json(BootScenario(more))) == BootScenario(more)
