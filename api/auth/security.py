@@ -72,7 +72,9 @@ def unknown() -> Unauthenticated:
     )
 
 
-READ, PROFILE, APPLY, MIGRATE, BENCH, HOST, METRICS, ADMIN = (Depends(Needs(s)) for s in Scope)
+READ, PROFILE, APPLY, MIGRATE, BENCH, HOST, METRICS, HOOK, ADMIN = (
+    Depends(Needs(s)) for s in Scope
+)
 PUBLIC = Depends(Needs(None))
 SIGN_IN = ("POST", "/api/v1/session")
 OPEN = frozenset(
@@ -85,7 +87,7 @@ OPEN = frozenset(
 )
 """Methods and paths that are answered without credentials."""
 assert tuple(Scope) == (
-    *("read", "profile", "apply", "migrate", "bench", "host", "metrics", "admin"),
+    *("read", "profile", "apply", "migrate", "bench", "host", "metrics", "hook", "admin"),
 )
 
 

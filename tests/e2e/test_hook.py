@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.browser import free_port
 from tests.support.live import Live, live, wait_for, why_no_lab
+from tests.unit.api.test_tls import certificate
 from vmtune import lab
 from vmtune.client.connection.sse import stored
 from vmtune.errors import LabError
@@ -32,7 +34,11 @@ SMALL: dict[str, Any] = {
 def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VMTUNE_DESTINATION_COMMAND_LINE", "true")
-        with live(tmp_path_factory.mktemp("live"), number=88) as made:
+        folder = tmp_path_factory.mktemp("live")
+        cert, key = certificate(folder)
+        patch.setenv("VMTUNE_TLS_CERT", str(cert))
+        patch.setenv("VMTUNE_TLS_KEY", str(key))
+        with live(folder, number=88, port=free_port()) as made:
             made.profile("loud", announce_rounds=WANTED_ROUNDS, downtime_limit_ms=450)
             made.client.post("/assignments", {"target": "default", "key": "", "profile": "loud"})
             yield made
@@ -128,6 +134,23 @@ def test_virsh_migrate_passes_through_the_hook(it: Live) -> None:
         assert sorted(p.name for p in hooks(it).rglob("*")) == ["daemon", "qemu", "qemu.d", "zz"]
         migrate(it, vm, "a", "b")
         assert len(arrivals(it, vm)) == 1
+
+
+def test_the_hook_of_another_host_asks_by_https(it: Live, tmp_path: Path) -> None:
+    """As where the service does not run on the host that the VM arrives on."""
+    made = it.client.post("/tokens", {"name": "hook-of-b", "scopes": ["hook"], "hosts": ["b"]})
+    token = tmp_path / "hook.token"
+    token.write_text(made["token"])
+    token.chmod(0o600)
+    url, ca = f"https://localhost:{it.service.port}", os.environ["VMTUNE_TLS_CERT"]
+    where = ("--service-url", url, "--hook-token-file", str(token), "--ca-file", ca)
+    command(it, "install-hook", "--timeout", "20s", *where)
+    reload(it)
+    with it.vm(**SMALL) as vm:
+        migrate(it, vm, "a", "b")
+        assert rounds(it, vm, "b") == WANTED_ROUNDS
+        [told] = arrivals(it, vm)
+        assert (told["source"], told["destination"]) == ("a", "b")
 
 
 @pytest.mark.parametrize("how", ["stopped", "hanging"])

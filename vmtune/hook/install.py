@@ -16,6 +16,7 @@ from pathlib import Path
 
 from vmtune.errors import Conflict, SetupError
 from vmtune.hook.script import FOLDERS, HookSettings, Script
+from vmtune.hook.secrets import check_certificates, check_token
 
 FOLDER = Path("/etc/libvirt/hooks")
 NAME = "vmtune"
@@ -58,10 +59,15 @@ def install(settings: HookSettings, folder: Path = FOLDER) -> Installed:
     """Put the hook into *folder*, or set the one that is there to *settings*.
 
     :param folder: where libvirt looks for hooks.
-    :raise SetupError: there is no libvirt, or the folder is not safe or not writable.
+    :raise SetupError: there is no libvirt, or the folder is not safe or not writable; or the token
+        or the certificates cannot be used.
     :raise Conflict: a file of that name is not ours, or was edited.
     """
     path = folder / _PARTS / NAME
+    if settings.url:
+        check_token(Path(settings.token_file))
+        if settings.ca_file:
+            check_certificates(Path(settings.ca_file))
     with _os_errors_reported(folder):
         _check_places(folder)
         there = _ours(path)

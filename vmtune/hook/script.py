@@ -16,9 +16,10 @@ from pathlib import Path
 from vmtune.errors import InvalidInput
 
 TEMPLATE = Path(__file__).with_name("qemu.sh")
-_SETTING = re.compile(r"(socket|limit_ms|on_failure|came_with)=(.*)")
+_SETTING = re.compile(r"(socket|url|token_file|ca_file|limit_ms|on_failure|came_with)=(.*)")
 _DIGEST = re.compile(r"# vmtune-hook sha256=([0-9a-f]{64})")
-_SOCKET = re.compile(r"/[A-Za-z0-9/._@:+,=-]+")
+_PATH = re.compile(r"/[A-Za-z0-9/._@:+,=-]+")
+_URL = re.compile(r"https://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?/?")
 _MAX_PATH_BYTES = 107  # what a unix socket's address holds, without the ending zero
 LEAST_MS, MAX_MS = 100, 30_000
 FOLDERS = ("hooks", "qemu.d")
@@ -30,7 +31,10 @@ CONTINUE, REFUSE = "continue", "refuse"
 class HookSettings:
     """How the hook behaves.
 
-    :param socket: where the service listens.
+    :param socket: where the service listens, on the same host.
+    :param url: of a service on another host, which is asked instead.
+    :param token_file: has the token for it.
+    :param ca_file: certificates of the authorities that alone are trusted; empty for the system's.
     :param limit_ms: how long a migration may wait for the service.
     :param fail_closed: where the service cannot be asked, no VM is let in.
     """
@@ -38,17 +42,22 @@ class HookSettings:
     socket: str = "/run/vmtune/vmtune.sock"
     limit_ms: int = 1000
     fail_closed: bool = False
+    url: str = ""
+    token_file: str = ""
+    ca_file: str = ""
 
     def __post_init__(self) -> None:
         """:raise InvalidInput: the script would not work with one of them."""
         too_long = len(self.socket.encode()) > _MAX_PATH_BYTES
-        if too_long or not _SOCKET.fullmatch(self.socket):
+        if too_long or not _PATH.fullmatch(self.socket):
             raise InvalidInput(
                 f"{self.socket[:120]!r} is not a socket path that the hook can use",
                 field="socket",
                 remedy=f"use a path that starts with / and has at most {_MAX_PATH_BYTES} "
                 "letters, digits and . _ - + , : @ =",
             )
+        if self.url:
+            self._check_url()
         if not LEAST_MS <= self.limit_ms <= MAX_MS:
             raise InvalidInput(
                 f"a limit of {self.limit_ms / 1000:g} s is not between {LEAST_MS / 1000:g} and "
@@ -56,6 +65,22 @@ class HookSettings:
                 field="timeout",
                 remedy="libvirt waits for the hook for this time: one second is enough",
             )
+
+    def _check_url(self) -> None:
+        if not _URL.fullmatch(self.url):
+            raise InvalidInput(
+                f"{self.url[:120]!r} is not the URL of a service",
+                field="service_url",
+                remedy="write https://HOST or https://HOST:PORT; a token is sent by HTTPS alone",
+            )
+        for field, path in (("token_file", self.token_file), ("ca_file", self.ca_file)):
+            if not _PATH.fullmatch(path) and (path or field == "token_file"):
+                raise InvalidInput(
+                    f"{path[:120]!r} is not a file that the hook can use",
+                    field=field,
+                    remedy="use a path that starts with / and has letters, digits and . _ - + , : "
+                    "@ = alone",
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +119,9 @@ class Script:
         """The same script, set to *settings*."""
         values = {
             "socket": settings.socket,
+            "url": settings.url.rstrip("/"),
+            "token_file": settings.token_file,
+            "ca_file": settings.ca_file,
             "limit_ms": str(settings.limit_ms),
             "on_failure": REFUSE if settings.fail_closed else CONTINUE,
             "came_with": " ".join(came_with),

@@ -203,7 +203,7 @@ Scale = Literal["ratio", "difference", "share"]
 
 ScenarioKind = Literal["migration", "block", "boot", "srcu"]
 
-Scope = Literal["read", "profile", "apply", "migrate", "bench", "host", "metrics", "admin"]
+Scope = Literal["read", "profile", "apply", "migrate", "bench", "host", "metrics", "hook", "admin"]
 
 Series = Literal["samples", "passes", "silences", "cpu", "rounds", "processes", "cpu_marks"]
 

@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 
 from tests.support.api import PREFIX, Api, admin_token, problems, running_api
 from tests.support.fakes import VM
+from vmtune.api.routes.hooks import _program
+from vmtune.errors import Forbidden
+from vmtune.model.access.scopes import FULL, Identity, Kind
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.storage import Store
 
@@ -168,18 +171,31 @@ async def test_it_is_in_the_audit_log_and_nothing_secret_is(
 
 
 class TestWhoMayAsk:
-    async def test_over_tcp_nobody_whatever_they_hold(self, tmp_path: Path) -> None:
+    async def test_over_tcp_only_with_a_token_of_the_scope(self, tmp_path: Path) -> None:
         async with running_api(tmp_path, base_url="http://localhost:8470") as api:
-            answer = await ask(api)
-            assert answer.status_code == 403
-            assert problems(answer) == [("socket", "unix_socket_only")]
             del api.client.headers["Authorization"]
             assert (await ask(api)).status_code == 401
+            for scope, status in (("hook", 204), ("migrate", 204), ("read", 403), ("metrics", 403)):
+                token = await admin_token(api.container, scopes=[scope])
+                answer = await ask(api, Authorization=f"Bearer {token}")
+                assert answer.status_code == status, scope
 
-    async def test_at_the_socket_nobody_with_a_token(self, api: Api) -> None:
-        token = await admin_token(api.container)
+    async def test_nobody_who_may_see_only_vms_with_labels(self, api: Api) -> None:
+        token = await admin_token(api.container, scopes=["hook"], labels={"tier": "web"})
         answer = await ask(api, Authorization=f"Bearer {token}")
-        assert problems(answer) == [("socket", "unix_socket_only")]
+        assert problems(answer) == [("Authorization", "hook_reach")]
+
+    async def test_nobody_who_signed_in_with_an_identity_provider(self, api: Api) -> None:
+        with pytest.raises(Forbidden) as refused:
+            await _program(Identity(Kind.OIDC, "ada", rights=FULL))
+        assert [p.code for p in refused.value.problems] == ["hook_only"]
+
+    async def test_where_it_arrives_is_told_of_a_token_for_one_host(self, api: Api) -> None:
+        for hosts in (["a"], ["a", "b"]):
+            token = await admin_token(api.container, scopes=["hook"], hosts=hosts)
+            await ask(api, Authorization=f"Bearer {token}")
+        told = await arrivals(api)
+        assert [each.get("destination") for each in told] == ["a", None]
 
 
 @pytest.mark.parametrize(

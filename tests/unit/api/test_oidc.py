@@ -108,7 +108,10 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 @NEEDS_PROVIDER
 @pytest.mark.parametrize(
     ("sub", "name", "scopes"),
-    [("ada", "ada l", [s.value for s in Scope]), ("bob", "bob", ["read", "migrate", "metrics"])],
+    [
+        ("ada", "ada l", [s.value for s in Scope]),
+        ("bob", "bob", ["read", "migrate", "metrics", "hook"]),
+    ],
 )
 def test_somebody_signs_in_by_the_provider(
     stage: Stage, sub: str, name: str, scopes: list[str]

@@ -38,6 +38,7 @@ def test_how_it_behaves_is_what_was_asked_for(vmtune: Vmtune, folder: Path) -> N
         "socket": "/run/other.sock",
         "limit_ms": 500,
         "fail_closed": True,
+        **{"url": "", "token_file": "", "ca_file": ""},
         "changed": True,
         "reload_libvirt": False,
         "runs_after": f"{folder}/qemu",
@@ -63,6 +64,9 @@ def test_the_timeout_is_in_seconds_or_says_in_what(
     [
         *((("--timeout", text), "timeout") for text in ("0", "31", "nan", "inf", "soon", "")),
         (("--socket", "/a b"), "socket"),
+        (("--service-url", "http://rack9"), "service_url"),
+        (("--service-url", "https://rack9", "--hook-token-file", "/nowhere"), "hook_token_file"),
+        (("--ca-file", "/ca.pem"), "ca_file"),
     ],
 )
 def test_what_would_not_work_is_refused_and_nothing_is_written(
@@ -93,3 +97,13 @@ def test_another_file_of_the_name_stays(vmtune: Vmtune, folder: Path) -> None:
         assert refused.code == 1
         assert "exists and is not vmtune's hook" in refused.err
     assert (folder / "qemu.d/vmtune").read_text() == "theirs"
+
+
+def test_of_a_service_on_another_host(vmtune: Vmtune, folder: Path, tmp_path: Path) -> None:
+    token = tmp_path / "hook.token"
+    token.write_text("vmt_abc\n")
+    token.chmod(0o600)
+    where = ("--hook-token-file", str(token), "--hooks-dir", str(folder))
+    done = vmtune("install-hook", "--service-url", "https://rack9:8470", *where)
+    assert "it asks the service at https://rack9:8470 and waits at most 1 s" in done.out
+    assert f"token_file={token}" in (folder / "qemu.d/vmtune").read_text()

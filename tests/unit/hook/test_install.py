@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.api.test_tls import certificate
 from vmtune.errors import Conflict, SetupError
 from vmtune.hook import HookSettings, Script, install, uninstall
 
@@ -52,7 +53,8 @@ def test_into_nothing_and_away_again(folder: Path) -> None:
         assert stat.S_IMODE(made.stat().st_mode) == 0o755
     assert [p.name for p in folder.iterdir()] == ["qemu.d"]  # no draft is left
     text = done.path.read_text()
-    assert "\nsocket=/run/x.sock\nlimit_ms=500\non_failure=refuse\n" in text
+    assert "\nsocket=/run/x.sock\nurl=\n" in text
+    assert "\nlimit_ms=500\non_failure=refuse\n" in text
     gone = uninstall(folder)
     assert gone.changed
     assert gone.folders == (folder / "qemu.d", folder)
@@ -216,3 +218,57 @@ def test_a_folder_that_may_not_be_written_is_told(
         install(SETTINGS, folder)
     assert "as root" in refused.value.problems[0].remedy
     assert not any(path.is_file() for path in folder.rglob("*"))
+
+
+def secrets(folder: Path) -> HookSettings:
+    """A token and a certificate that can be used."""
+    token = folder / "token"
+    token.write_text("vmt_abc\n")
+    token.chmod(0o600)
+    cert, _ = certificate(folder)
+    return HookSettings("/s", 500, False, "https://rack9", str(token), str(cert))
+
+
+def test_of_a_service_on_another_host(folder: Path, tmp_path: Path) -> None:
+    text = install(secrets(tmp_path), folder).path.read_text()
+    assert f"\nurl=https://rack9\ntoken_file={tmp_path}/token\n" in text
+    assert "vmt_abc" not in text
+
+
+@pytest.mark.parametrize(
+    ("how", "field"),
+    [
+        *(("missing", "hook_token_file"), ("readable", "hook_token_file")),
+        *(
+            ("empty", "hook_token_file"),
+            ("two", "hook_token_file"),
+            ("a folder", "hook_token_file"),
+        ),
+        *(("long", "hook_token_file"), ("binary", "hook_token_file")),
+        *(("no authority", "ca_file"), ("no certificate", "ca_file")),
+    ],
+)
+def test_what_could_not_be_used_is_refused_before_anything_is_written(
+    folder: Path, tmp_path: Path, how: str, field: str
+) -> None:
+    settings = secrets(tmp_path)
+    token = Path(settings.token_file)
+    match how:
+        case "missing":
+            token.unlink()
+        case "readable":
+            token.chmod(0o640)
+        case "a folder":
+            token.unlink()
+            token.mkdir(0o700)
+        case "no authority":
+            Path(settings.ca_file).unlink()
+        case "no certificate":
+            Path(settings.ca_file).write_text("none")
+        case _:
+            contents = {"empty": b"", "two": b"a\nb\n", "long": b"a" * 5000, "binary": b"\xff"}
+            token.write_bytes(contents[how])
+    with pytest.raises(SetupError) as refused:
+        install(settings, folder)
+    assert [(p.field, bool(p.remedy)) for p in refused.value.problems] == [(field, True)]
+    assert not folder.exists()

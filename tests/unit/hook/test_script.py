@@ -281,6 +281,17 @@ def test_settings_may_be_edited_and_nothing_else() -> None:
     assert Script.read("#!/bin/sh\nexit 0\n") is None
 
 
+@pytest.mark.parametrize("url", ["https://rack9", "https://rack9.example:8470/", "https://[::1]:1"])
+def test_settings_of_another_host(url: str) -> None:
+    chosen = HookSettings("/s", 200, url=url, token_file="/etc/t", ca_file="/etc/ca.pem")
+    text = Script.shipped().with_settings(chosen).text
+    assert f"\nurl='{url.rstrip('/')}'\n" in text or f"\nurl={url.rstrip('/')}\n" in text
+    assert "\ntoken_file=/etc/t\nca_file=/etc/ca.pem\n" in text
+    script = Script.read(text)
+    assert script is not None
+    assert not script.edited
+
+
 def test_it_is_plain_posix() -> None:
     for shell in ("dash", "bash"):
         subprocess.run([shell, "-n", str(TEMPLATE)], check=True)
@@ -297,6 +308,23 @@ def test_it_is_plain_posix() -> None:
         ("socket", {"socket": "/'"}),
         ("socket", {"socket": "/" + "a" * 107}),
         ("socket", {"socket": ""}),
+        *(
+            ("service_url", {"url": url, "token_file": "/t"})
+            for url in (
+                "http://rack9",
+                "https://",
+                "https://rack9/path",
+                "https://a:b@rack9",
+                "rack9",
+                "https://rack9?x",
+                "https://rack9:port",
+                "https://$(id)",
+                "https://rack9\n",
+            )
+        ),
+        ("token_file", {"url": "https://rack9"}),
+        ("token_file", {"url": "https://rack9", "token_file": "t"}),
+        ("ca_file", {"url": "https://rack9", "token_file": "/t", "ca_file": "/a b"}),
         ("timeout", {"limit_ms": LEAST_MS - 1}),
         ("timeout", {"limit_ms": MAX_MS + 1}),
     ],

@@ -14,6 +14,7 @@ from vmtune.errors import InvalidInput
 from vmtune.hook.install import FOLDER
 from vmtune.units import Unit, UnitError, parse
 
+_TOKEN_FILE = Path("/etc/vmtune/hook.token")
 _FOLDER = click.option(
     "--hooks-dir",
     type=click.Path(path_type=Path),
@@ -35,18 +36,58 @@ _FOLDER = click.option(
     show_default=True,
     help="How long a migration may wait for the service: 0.5, 1s, 500ms.",
 )
+@click.option(
+    "--service-url",
+    metavar="URL",
+    default="",
+    help="Service on another host, by HTTPS; default: the service of this host, by --socket.",
+)
+@click.option(
+    "--hook-token-file",
+    type=click.Path(path_type=Path),
+    default=_TOKEN_FILE,
+    show_default=True,
+    help="With --service-url: file of root's with a token of the scope hook.",
+)
+@click.option(
+    "--ca-file",
+    type=click.Path(path_type=Path),
+    help="With --service-url: trust certificates of the authorities in this file alone; default: "
+    "those that the system trusts.",
+)
 @_FOLDER
 @common
 @pass_session
-def install_hook(session: Session, fail_closed: bool, timeout: str, hooks_dir: Path) -> None:
+def install_hook(
+    session: Session,
+    fail_closed: bool,
+    timeout: str,
+    service_url: str,
+    hook_token_file: Path,
+    ca_file: Path | None,
+    hooks_dir: Path,
+) -> None:
     """Install the libvirt hook that tunes VMs on the destination of a migration.
 
     The hook asks the service for the profile of each incoming VM, writes the values for the
     destination QEMU into the VM's XML and records the migration. --socket is the socket of the
-    service. Run it again to change the options of the hook. Other hooks stay unchanged.
+    service; a service on another host is asked at --service-url. Run it again to change the options
+    of the hook. Other hooks stay unchanged.
     """
-    settings = hook.HookSettings(str(session.socket_path.absolute()), _limit_ms(timeout),
-                                 fail_closed)  # fmt: skip
+    if ca_file is not None and not service_url:
+        raise InvalidInput(
+            "--ca-file is of no use without --service-url",
+            field="ca_file",
+            remedy="leave it out, or name the service with --service-url",
+        )
+    settings = hook.HookSettings(
+        str(session.socket_path.absolute()),
+        _limit_ms(timeout),
+        fail_closed,
+        service_url,
+        str(hook_token_file.absolute()) if service_url else "",
+        str(ca_file.absolute()) if ca_file is not None else "",
+    )
     done = hook.install(settings, hooks_dir.absolute())
     document = {
         "path": str(done.path),
@@ -83,7 +124,8 @@ def uninstall_hook(session: Session, hooks_dir: Path) -> None:
 def _installed(done: hook.Installed) -> Iterator[str]:
     limit = f"{done.settings.limit_ms / 1000:g} s"
     yield f"{done.path} {'is installed' if done.changed else 'is unchanged'}"
-    yield f"it asks the service at {done.settings.socket} and waits at most {limit}"
+    where = done.settings.url or done.settings.socket
+    yield f"it asks the service at {where} and waits at most {limit}"
     if done.settings.fail_closed:
         yield "while the service is unavailable, incoming VMs are refused (--fail-closed)"
     else:

@@ -24,6 +24,7 @@ class Scope(StrEnum):
     BENCH = "bench"
     HOST = "host"
     METRICS = "metrics"
+    HOOK = "hook"
     ADMIN = "admin"
 
 
@@ -35,21 +36,26 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.BENCH: "write scenarios, and run benchmarks",
     Scope.HOST: "add and remove hosts, and label VMs",
     Scope.METRICS: "read the metrics, and nothing else",
+    Scope.HOOK: "ask as libvirt's hook, and nothing else",
     Scope.ADMIN: "everything, tokens and the audit log among it",
 }
 assert set(MEANINGS) == set(Scope), "a scope without its meaning"
 
 ALL_SCOPES = frozenset(Scope)
+_ALONE = frozenset({Scope.METRICS, Scope.HOOK})
+"""Those of programs that see nothing else."""
 
 
 def with_implied(scopes: Collection[Scope]) -> frozenset[Scope]:
-    """*scopes* with those that they include: all but ``metrics`` include reading (who changes
-    something has to see it), reading includes the metrics, and ``admin`` includes all."""
+    """*scopes* with those that they include: all but ``metrics`` and ``hook`` include reading (who
+    changes something has to see it), reading includes the metrics, ``migrate`` includes ``hook``,
+    and ``admin`` includes all."""
     if Scope.ADMIN in scopes:
         return ALL_SCOPES
-    if set(scopes) <= {Scope.METRICS}:
+    if set(scopes) <= _ALONE:
         return frozenset(scopes)
-    return frozenset({*scopes, Scope.READ, Scope.METRICS})
+    hook = {Scope.HOOK} if Scope.MIGRATE in scopes else set()
+    return frozenset({*scopes, *hook, Scope.READ, Scope.METRICS})
 
 
 def check_scopes(given: Collection[str], what: str = "scopes") -> frozenset[Scope]:

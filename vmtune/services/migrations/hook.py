@@ -52,8 +52,10 @@ class HookService:
         self._assignments = assignments
         self._permissions = permissions
 
-    async def arriving(self, xml: bytes) -> Answer:
+    async def arriving(self, xml: bytes, destination: str = "") -> Answer:
         """A VM is about to arrive.
+
+        :param destination: the host that asks, where it is known.
 
         The XML may hold passwords (of a display, say): only the VM's UUID and name are stored or
         logged.
@@ -69,7 +71,7 @@ class HookService:
             # As for a migration of vmtune's own: of where it comes from.
             chosen = await self._assignments.choose(vm, host, None)
         changed, arrival = await asyncio.to_thread(self._settle, text, vm, name, chosen, migration)
-        self._bus.publish_soon(EventTopic.ARRIVAL, vm, _event_data(arrival, host))
+        self._bus.publish_soon(EventTopic.ARRIVAL, vm, _event_data(arrival, host, destination))
         return Answer(arrival, changed)
 
     def _known(self, vm: UUID) -> tuple[str, UUID | None]:
@@ -104,8 +106,9 @@ def _text(xml: bytes) -> str:
         ) from None
 
 
-def _event_data(arrival: Arrival, source: str) -> Mapping[str, Any]:  # any: JSON
-    """What the event says; where the VM comes from, too, if it was ever seen."""
+def _event_data(arrival: Arrival, source: str, destination: str) -> Mapping[str, Any]:  # any: JSON
+    """What the event says; where the VM comes from, too, if it was ever seen, and where to, if
+    that is known."""
     data: dict[str, Any] = {
         "vm": str(arrival.vm),
         "name": arrival.vm_name,
@@ -116,6 +119,8 @@ def _event_data(arrival: Arrival, source: str) -> Mapping[str, Any]:  # any: JSO
     }
     if source:
         data["source"] = source
+    if destination:
+        data["destination"] = destination
     if arrival.migration is not None:
         data["migration"] = str(arrival.migration)
     return data

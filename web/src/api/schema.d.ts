@@ -1411,7 +1411,8 @@ export interface paths {
         /**
          * Vm Arrives
          * @description Announce an incoming migration and get the XML with the values of the VM's profile. For
-         *     the libvirt hook (`migrate begin`), on the unix socket only.
+         *     the libvirt hook (`migrate begin`): on the service's host by the unix socket, on other hosts
+         *     with a token of the scope `hook`, restricted to the host that asks.
          */
         post: operations["vm_arrives"];
         delete?: never;
@@ -9522,7 +9523,7 @@ export interface components {
          * @description One kind of permitted action.
          * @enum {string}
          */
-        Scope: "read" | "profile" | "apply" | "migrate" | "bench" | "host" | "metrics" | "admin";
+        Scope: "read" | "profile" | "apply" | "migrate" | "bench" | "host" | "metrics" | "hook" | "admin";
         /**
          * SearchResults
          * @description What a search found, by kind.
@@ -10563,7 +10564,7 @@ export interface components {
             name: string;
             /**
              * Scopes
-             * @description `read`: see hosts, VMs, profiles, plans and what was done; `profile`: write profiles, and assign them; `apply`: apply profiles to VMs, and revert that; `migrate`: start live migrations, and abort them; `bench`: write scenarios, and run benchmarks; `host`: add and remove hosts, and label VMs; `metrics`: read the metrics, and nothing else; `admin`: everything, tokens and the audit log among it. Each but `metrics` includes `read`.
+             * @description `read`: see hosts, VMs, profiles, plans and what was done; `profile`: write profiles, and assign them; `apply`: apply profiles to VMs, and revert that; `migrate`: start live migrations, and abort them; `bench`: write scenarios, and run benchmarks; `host`: add and remove hosts, and label VMs; `metrics`: read the metrics, and nothing else; `hook`: ask as libvirt's hook, and nothing else; `admin`: everything, tokens and the audit log among it. Each but `metrics` includes `read`.
              */
             scopes: string[];
             /**

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,13 @@ class Victim:
         access.tokens._by_token._records.clear()
         access.audit._refused.clear()
 
+    def stop_the_clock(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of the waits after failures: however slow the machine is, all attacks come at once."""
+        now = time.monotonic()
+        tokens = self.api.container.access.tokens
+        for throttle in (tokens._by_address, tokens._by_token):
+            monkeypatch.setattr(throttle, "_clock", lambda: now)
+
     def audited(self, count: int = 200) -> list[dict[str, Any]]:  # any JSON
         """The newest entries of the audit log."""
         items: list[dict[str, Any]] = self.unix.ask("GET", f"/audit?limit={count}").document[
@@ -43,7 +51,7 @@ class Victim:
         return items
 
 
-SCOPES = ("read", "profile", "apply", "migrate", "bench", "host", "metrics", "admin")
+SCOPES = ("read", "profile", "apply", "migrate", "bench", "host", "metrics", "hook", "admin")
 
 
 def free_port() -> int:

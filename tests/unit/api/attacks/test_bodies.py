@@ -96,8 +96,9 @@ def test_a_streamed_sign_in_takes_four_kib_too(victim: Victim) -> None:
      (b'{"token": "x", "y": 1}', 422)],
 )  # fmt: skip
 def test_refused_sign_ins_are_counted_whatever_refused_them(
-    victim: Victim, body: bytes, status: int
+    victim: Victim, body: bytes, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    victim.stop_the_clock(monkeypatch)
     found = [victim.tcp.ask("POST", "/session", body).status for _ in range(12)]
     assert found == [status] * 10 + [429] * 2
     reply = victim.tcp.ask("POST", "/session", body)
@@ -111,14 +112,21 @@ def test_refused_sign_ins_are_counted_whatever_refused_them(
     [([("Content-Type", "text/plain")], 415), ([("Origin", "https://evil.example")], 403)],
 )
 def test_so_are_those_that_no_route_sees(
-    victim: Victim, headers: list[tuple[str, str]], status: int
+    victim: Victim,
+    headers: list[tuple[str, str]],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    victim.stop_the_clock(monkeypatch)
     ask = victim.tcp.ask
     found = [ask("POST", "/session", b"{}", headers=headers).status for _ in range(11)]
     assert found == [status] * 10 + [429]
 
 
-def test_a_sign_in_with_a_revoked_token_counts(victim: Victim) -> None:
+def test_a_sign_in_with_a_revoked_token_counts(
+    victim: Victim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim.stop_the_clock(monkeypatch)
     made = victim.unix.ask("POST", "/tokens", {"name": "soon-gone", "scopes": ["read"]}).document
     body = {"token": made["token"]}
     assert victim.tcp.ask("POST", "/session", body).status == 201

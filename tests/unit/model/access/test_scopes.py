@@ -62,11 +62,13 @@ def test_everything_and_nothing_are_the_ends(rights: Rights) -> None:
 
 
 def test_every_scope_includes_reading_and_admin_includes_all() -> None:
-    for scope in set(Scope) - {Scope.METRICS}:
+    alone = {Scope.METRICS, Scope.HOOK}
+    for scope in set(Scope) - alone:
         assert {Scope.READ, Scope.METRICS} <= with_implied({scope})
-    assert with_implied({Scope.METRICS}) == {Scope.METRICS}
+    assert [with_implied({scope}) for scope in sorted(alone)] == [{Scope.HOOK}, {Scope.METRICS}]
+    assert with_implied(alone) == alone
     assert with_implied({Scope.ADMIN}) == frozenset(Scope)
-    assert with_implied({Scope.MIGRATE}) == {Scope.MIGRATE, Scope.READ, Scope.METRICS}
+    assert with_implied({Scope.MIGRATE}) == {Scope.MIGRATE, Scope.READ, *alone}
     assert with_implied(()) == frozenset()
 
 
