@@ -1,0 +1,58 @@
+"""A port inside a network namespace that leads out to one of this machine."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+from vmtune.lab.namespaces import NETNS_FOLDER
+
+_CLONE_NEWNET = 0x40000000  # setns(2)
+
+
+@contextmanager
+def relayed(namespace: str, port: int) -> Iterator[None]:
+    """While the block runs, *port* of the loopback of *namespace* is this machine's."""
+    with closing(_listening(namespace, port)) as door:
+        accepting = threading.Thread(target=_accept, args=(door, port), daemon=True)
+        accepting.start()
+        yield
+        door.shutdown(socket.SHUT_RDWR)
+        accepting.join(10)
+
+
+def _listening(namespace: str, port: int) -> socket.socket:
+    """A socket stays in the namespace in which it was made, whoever uses it."""
+    made: list[socket.socket] = []
+
+    def make() -> None:
+        with closing(os.fdopen(os.open(NETNS_FOLDER / namespace, os.O_RDONLY))) as where:
+            if ctypes.CDLL(None, use_errno=True).setns(where.fileno(), _CLONE_NEWNET):
+                raise OSError(ctypes.get_errno(), f"setns to {namespace}")
+        made.append(socket.create_server(("127.0.0.1", port)))
+
+    entering = threading.Thread(target=make)  # of this thread alone
+    entering.start()
+    entering.join()
+    return made[0]
+
+
+def _accept(door: socket.socket, port: int) -> None:
+    with suppress(OSError):  # the block has ended
+        while True:
+            near, _ = door.accept()
+            far = socket.create_connection(("127.0.0.1", port))
+            for one, other in ((near, far), (far, near)):
+                threading.Thread(target=_pass, args=(one, other), daemon=True).start()
+
+
+def _pass(one: socket.socket, other: socket.socket) -> None:
+    with suppress(OSError):
+        while data := one.recv(65536):
+            other.sendall(data)
+    with suppress(OSError):
+        other.shutdown(socket.SHUT_WR)
