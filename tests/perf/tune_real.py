@@ -9,8 +9,11 @@ or says that there is nothing to confirm: whatever it finds is the result.
 from __future__ import annotations
 
 import os
+import statistics
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +74,28 @@ def study(base: Path, seconds: int) -> tuple[Document, list[Document], float]:
         service.stop()
 
 
+def said(record: Document, trials: list[Document]) -> Iterator[str]:
+    """What docs/benchmarks.md tells beside the verdicts."""
+    runs = [run for one in trials for run in one["runs"]]
+    loads = [run["host_load"] for run in runs if run["host_load"] is not None]
+    if loads:
+        yield (
+            f"before each run of the search something waited for a CPU for {min(loads):.0f} to "
+            f"{max(loads):.0f} % of the time"
+        )
+    origins = Counter(one["origin"] for one in trials if one["origin"] != "sampled")
+    yield f"settings tried: {len(trials)}, among them {', '.join(origins)}"
+    ends = Counter(run["outcome"] for run in runs)
+    yield "runs of the search: " + ", ".join(f"{count} {name}" for name, count in ends.items())
+    winner = (record["result"] or {}).get("trial")
+    for one in trials:
+        if one["number"] in (0, winner):
+            silences = [run["metrics"].get("guest_silence_ms") for run in one["runs"]]
+            known = [each for each in silences if each is not None]
+            median = f"{statistics.median(known):.0f} ms" if known else "none"
+            yield f"silence of trial {one['number']} ({one['origin']}) in the search: {median}"
+
+
 def main() -> None:
     """Run it, and print what it found."""
     seconds = int(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
@@ -82,6 +107,7 @@ def main() -> None:
         medians = ", ".join(f"{name} {value:.0f}" for name, value in one["medians"].items())
         texts = ", ".join(f"{name} {value}" for name, value in one["texts"].items())
         print(f"{one['number']:3} {one['origin']:10} {len(one['runs'])} runs  {medians}  {texts}")
+    print(*said(record, trials), sep="\n")
     checks = [
         Check("the study completed", float(record["state"] == "completed"), "", 1, "min"),
         Check("it took", took, "s", MOST_S, "max"),

@@ -160,7 +160,11 @@ test("the importance of tunables is shown, and the front of several goals", asyn
   show();
   const bar = await screen.findByRole("progressbar", { name: "Importance of multifd_channels" });
   expect(bar).toHaveAttribute("aria-valuenow", "75");
-  expect(screen.getByText("No other trial is better in every goal than: 1.")).toBeInTheDocument();
+  expect(
+    screen.getByText(
+      "Of the trials that keep the constraints, none is better in every goal than: 1.",
+    ),
+  ).toBeInTheDocument();
   expect(
     screen.getByRole("img", { name: /^Trials by total_time_ms and downtime_ms/ }),
   ).toBeInTheDocument();

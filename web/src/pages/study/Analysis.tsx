@@ -5,8 +5,10 @@ import {
   DescriptionListTerm,
   Progress,
   ProgressMeasureLocation,
+  Stack,
+  StackItem,
 } from "@patternfly/react-core";
-import { useMemo } from "react";
+import { type CSSProperties, useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { Chart, type ChartOption } from "../../components/Chart";
 import { number } from "../../components/measure";
@@ -14,17 +16,36 @@ import { Section } from "../bench/Section";
 
 type Found = Schemas["StudyAnalysisView"];
 
+// PatternFly's own property for it works only where the list is never vertical.
+const WIDE_TERMS = {
+  "--pf-v6-c-description-list--m-horizontal__term--width": "32ch",
+} as CSSProperties;
 const TRIAL = "#8a8d90";
 const FRONT = "#4394e5";
 
 /** What the trials say so far: the importance of the tunables, and how the goals conflict. */
 export function Analysis({ found }: { found: Found }) {
   return (
+    <Stack hasGutter>
+      <StackItem>
+        <Importance found={found} />
+      </StackItem>
+      {found.goals.length > 1 && (
+        <StackItem>
+          <Front found={found} />
+        </StackItem>
+      )}
+    </Stack>
+  );
+}
+
+function Importance({ found }: { found: Found }) {
+  return (
     <Section title="Importance of tunables">
       {found.importance.length === 0 ? (
         "Not known before more trials have run."
       ) : (
-        <DescriptionList isCompact isHorizontal>
+        <DescriptionList isCompact orientation={{ sm: "horizontal" }} style={WIDE_TERMS}>
           {found.importance.map(({ tunable, share }) => (
             <DescriptionListGroup key={tunable}>
               <DescriptionListTerm>{tunable}</DescriptionListTerm>
@@ -39,7 +60,6 @@ export function Analysis({ found }: { found: Found }) {
           ))}
         </DescriptionList>
       )}
-      {found.goals.length > 1 && <Front found={found} />}
     </Section>
   );
 }
@@ -48,13 +68,13 @@ function Front({ found }: { found: Found }) {
   const option = useMemo(() => plot(found), [found]);
   const best = found.points.filter((point) => point.front).map((point) => point.trial);
   const text = best.length
-    ? `No other trial is better in every goal than: ${best.join(", ")}`
+    ? `Of the trials that keep the constraints, none is better in every goal than: ${best.join(", ")}`
     : "No trial keeps the constraints";
   return (
-    <>
+    <Section title="Trials by goal">
       <p>{text}.</p>
       <Chart option={option} label={`Trials by ${found.goals.join(" and ")}. ${text}.`} />
-    </>
+    </Section>
   );
 }
 
@@ -67,13 +87,21 @@ export function plot({ goals, points }: Found): ChartOption {
   });
   const front = points.filter((point) => point.front).map(at);
   return {
+    animation: false, // each trial that ends would have the axes move
     grid: { left: 80, right: 24, top: 32, bottom: 44 },
     tooltip: {
       trigger: "item",
       formatter: ({ name, value }: { name: string; value: [number, number] }) =>
         `trial ${name}: ${across} ${number(value[0])}, ${up} ${number(value[1])}`,
     },
-    xAxis: { type: "value", scale: true, name: across, nameLocation: "middle", nameGap: 28 },
+    xAxis: {
+      type: "value",
+      scale: true,
+      name: across,
+      nameLocation: "middle",
+      nameGap: 28,
+      axisLabel: { hideOverlap: true },
+    },
     yAxis: { type: "value", scale: true, name: up },
     series: [
       {
