@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from uuid import UUID
 
 from vmtune.engine.context import Clock
@@ -15,6 +16,8 @@ from vmtune.forecast.outlook import Judged, Outlook, judge
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.migration.record import Snapshot
 
+_THROTTLE, _POSTCOPY = "auto_converge", "postcopy"
+"""What QEMU does only in a migration that was started with it."""
 _SETTINGS_EVERY_S = 5.0
 """How often it is read what is set: users and steps change it while a migration runs."""
 _SETTINGS_WITHIN_S = 2.0
@@ -32,6 +35,7 @@ class Expectation:
         self._source = source
         self._clock = clock
         self._conditions = conditions_of({})
+        self._lacks: frozenset[str] = frozenset()
         self._read_at: float | None = None
         self._judged_at: float | None = None
         self._seen = Followed()
@@ -40,18 +44,30 @@ class Expectation:
     async def after(self, snapshot: Snapshot) -> Outlook:
         """What is expected after *snapshot*. Never raises: what cannot be read stays as it was."""
         if snapshot.sample is None:
-            return self._judged.outlook
+            return self._told()
         self._seen = observe(self._seen, snapshot.sample)
         now = self._clock.now()
         if self._judged_at is not None and now - self._judged_at < _JUDGED_EVERY_S:
-            return self._judged.outlook
+            return self._told()
         self._judged_at = now
         if self._read_at is None or now - self._read_at >= _SETTINGS_EVERY_S:
             self._read_at = now
             with suppress(VmtuneError, TimeoutError):
                 async with asyncio.timeout(_SETTINGS_WITHIN_S):
                     source = await self._source()
-                    seen = await source.read(self._vm, DECIDING)
+                    seen = await source.read(self._vm, (*DECIDING, _POSTCOPY))
                     self._conditions = conditions_of({n: r.value for n, r in seen.items()})
+                    self._lacks = frozenset(n for n, r in seen.items() if r.value is False)
         self._judged = judge(self._judged, self._seen, self._conditions)
-        return self._judged.outlook
+        return self._told()
+
+    def _told(self) -> Outlook:
+        """The judgement, naming only what can still be done."""
+        outlook = self._judged.outlook
+        if outlook.needs is None:
+            return outlook
+        lacks = self._lacks
+        needs = outlook.needs.open_to(
+            throttle=_THROTTLE not in lacks, postcopy=_POSTCOPY not in lacks
+        )
+        return replace(outlook, needs=needs)

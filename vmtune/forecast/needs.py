@@ -24,11 +24,22 @@ class Needs:
     :param downtime_limit_ms: a downtime limit.
     :param throughput_bytes_per_s: a throughput, on the wire.
     :param throttle_percent: of the guest's CPU time withheld.
+    :param postcopy: it can be switched to post-copy.
     """
 
     downtime_limit_ms: float | None
     throughput_bytes_per_s: float | None
     throttle_percent: float | None
+    postcopy: bool = True
+
+    def open_to(self, *, throttle: bool, postcopy: bool) -> Needs:
+        """Without what a migration that runs was not started for: QEMU cannot switch it on then.
+
+        :param throttle: the guest can be throttled.
+        :param postcopy: it can be switched to post-copy.
+        """
+        percent = self.throttle_percent if throttle else None
+        return replace(self, throttle_percent=percent, postcopy=self.postcopy and postcopy)
 
 
 def needs(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Needs:

@@ -46,6 +46,14 @@ NEEDS = {"downtime_limit_ms": 1234, "throughput_bytes_per_s": 1_300_000_000, "th
             {"ends": False, "needs": dict.fromkeys(NEEDS)},
             "will not end by itself: needs post-copy",
         ),
+        (
+            {"ends": False, "needs": NEEDS | {"throttle_percent": None, "postcopy": False}},
+            "will not end by itself: needs a downtime limit of 1.2 s or 1.21 GiB/s of throughput",
+        ),
+        (
+            {"ends": False, "needs": dict.fromkeys(NEEDS) | {"postcopy": False}},
+            "will not end by itself",
+        ),
     ],
 )
 def test_what_is_expected(outlook: dict[str, Any], said: str) -> None:

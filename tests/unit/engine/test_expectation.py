@@ -88,6 +88,19 @@ async def test_the_downtime_limit_that_qemu_has_decides() -> None:
     assert (await migrated.at(16)).ends is True
 
 
+async def test_what_the_migration_was_not_started_for_is_not_named() -> None:
+    source = Source(downtime_limit_ms=100, auto_converge=False, postcopy=False)
+    needs = (await Migrated(source).at(8)).needs
+    assert needs is not None and needs.downtime_limit_ms is not None
+    assert (needs.throttle_percent, needs.postcopy) == (None, False)
+    source.values |= {"postcopy": True}
+    needs = (await Migrated(source).at(8)).needs
+    assert needs is not None and needs.postcopy
+    del source.values["auto_converge"], source.values["postcopy"]  # nobody knows
+    needs = (await Migrated(source).at(8)).needs
+    assert needs is not None and needs.throttle_percent is not None and needs.postcopy
+
+
 async def test_a_throttle_that_will_come_counts() -> None:
     assert (await Migrated(Source(downtime_limit_ms=100, auto_converge=False)).at(8)).ends is False
     assert (await Migrated(Source(downtime_limit_ms=100, auto_converge=True)).at(8)).ends is True

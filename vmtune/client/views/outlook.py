@@ -42,9 +42,10 @@ def helps(needs: Document | None) -> str:
         f"a downtime limit of {about(downtime)}" if downtime is not None else "",
         f"{rate(throughput)} of throughput" if throughput is not None else "",
         f"a throttle of {throttle} %" if throttle is not None else "",
-        "post-copy",
+        "post-copy" if needs.get("postcopy", True) else "",
     ]
-    return ": needs " + " or ".join(way for way in ways if way)
+    named = [way for way in ways if way]
+    return f": needs {' or '.join(named)}" if named else ""
 
 
 def about(ms: float) -> str:

@@ -257,6 +257,7 @@ def _outlook_data(outlook: Outlook) -> dict[str, object]:
             "downtime_limit_ms": whole(needs.downtime_limit_ms),
             "throughput_bytes_per_s": whole(needs.throughput_bytes_per_s),
             "throttle_percent": whole(needs.throttle_percent),
+            "postcopy": needs.postcopy,
         },
     }
 

@@ -50,12 +50,16 @@ export interface Outlook {
   silence_ms: number | null;
   /** Until the present pass has been sent. */
   pass_left_ms: number | null;
-  /** Each alone would let it end. */
-  needs: {
-    downtime_limit_ms: number | null;
-    throughput_bytes_per_s: number | null;
-    throttle_percent: number | null;
-  } | null;
+  needs: Needs | null;
+}
+
+/** Each alone would let it end. */
+export interface Needs {
+  downtime_limit_ms: number | null;
+  throughput_bytes_per_s: number | null;
+  throttle_percent: number | null;
+  /** False where the migration was started without it; a forecast does not say. */
+  postcopy?: boolean;
 }
 
 /** The progress that *event* carries; null where it is a stored change. */

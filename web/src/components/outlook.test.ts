@@ -34,6 +34,19 @@ test.each<[Partial<Outlook>, number, string]>([
     5,
     "will not end by itself: needs a downtime limit of 3.1 s or 1.25 GiB/s of throughput or post-copy",
   ],
+  [
+    {
+      ends: false,
+      needs: {
+        downtime_limit_ms: null,
+        throughput_bytes_per_s: 2 ** 30,
+        throttle_percent: null,
+        postcopy: false,
+      },
+    },
+    5,
+    "will not end by itself: needs 1 GiB/s of throughput",
+  ],
 ])("%o in iteration %d", (outlook, iteration, words) => {
   expect(expected(progress({ iteration, outlook: { ...NOTHING, ...outlook } }))).toBe(words);
 });

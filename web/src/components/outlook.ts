@@ -1,5 +1,5 @@
 /** What is expected of a running migration, in words. */
-import type { Outlook, Progress } from "../api/progress";
+import type { Needs, Progress } from "../api/progress";
 import { percent, rate } from "./format";
 
 /** When it ends, or what would let it end; null where nothing is to be said. */
@@ -22,7 +22,7 @@ export function expected(progress: Progress): string | null {
 }
 
 /** What would let it end, to be put after that it will not. */
-export function helps(needs: Outlook["needs"]): string {
+export function helps(needs: Needs | null): string {
   if (needs === null) return "";
   const ways = [
     ...(needs.downtime_limit_ms === null
@@ -34,9 +34,9 @@ export function helps(needs: Outlook["needs"]): string {
     ...(needs.throttle_percent === null
       ? []
       : [`a throttle of ${percent(needs.throttle_percent)}`]),
-    "post-copy",
+    ...(needs.postcopy === false ? [] : ["post-copy"]),
   ];
-  return `: needs ${ways.join(" or ")}`;
+  return ways.length === 0 ? "" : `: needs ${ways.join(" or ")}`;
 }
 
 /** A time to about two figures. */
