@@ -17,6 +17,41 @@ ROUTES = Path(__file__).parents[2] / "web/src/app/routes.tsx"
 _WIDEST = """[...document.querySelectorAll("body *")]
   .map((each) => [each.getBoundingClientRect().right, each.outerHTML.slice(0, 120)])
   .sort((one, two) => two[0] - one[0])[0]"""
+_CUT_OFF = """(width) => {
+  const scrolls = (each) => ["auto", "scroll", "hidden", "clip"].includes(
+    getComputedStyle(each).overflowX);
+  const within = (each) => {
+    for (let up = each.parentElement; up && up.tagName !== "MAIN"; up = up.parentElement)
+      if (scrolls(up) && up.getBoundingClientRect().right <= width) return true;
+    return false;
+  };
+  return [...document.querySelectorAll("main *")]
+    .filter((each) => each.getBoundingClientRect().right > width + 1 && !within(each))
+    .filter((each) => each.checkVisibility())
+    .map((each) => each.outerHTML.slice(0, 160))[0] ?? "";
+}"""
+"""The first part that the edge of the window cuts off, where nothing lets one scroll to it."""
+_CARDS = """() => {
+  const found = [];
+  for (const table of document.querySelectorAll("main table[class*=pf-m-grid]")) {
+    const heads = [...table.querySelectorAll("thead th")].map((th) => th.textContent.trim());
+    for (const td of table.querySelectorAll("td[data-label]")) {
+      const parts = [...td.childNodes].filter((each) => each.nodeType !== Node.COMMENT_NODE);
+      if (parts.length > 1) found.push(`${td.dataset.label}: ${parts.length} parts in a cell`);
+      const label = td.dataset.label.trim();
+      if (!heads.includes(label)) found.push(`${label}: no such column`);
+    }
+  }
+  return [...new Set(found)];
+}"""
+"""Cells that come apart where each row is a card, or are labelled otherwise than their column."""
+_SHORTENED = """() => [...document.querySelectorAll("main *, [role=dialog] *")]
+  .filter((each) => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1)
+  .filter((each) => getComputedStyle(each).textOverflow === "ellipsis" && each.innerText)
+  .filter((each) => !each.closest("[class*=clipboard], [class*=breadcrumb], [class*=-toggle]"))
+  .map((each) => each.innerText.slice(0, 80))"""
+"""Words that end in an ellipsis for lack of room. Of what can be copied, and of what stands in full
+elsewhere, that does not matter."""
 STUDY = {
     "name": "shown",
     "scenario": "plain/1gbs.quick",
@@ -75,7 +110,8 @@ def too_wide(page: Page) -> str:
         expect(page.locator("html")).to_have_js_property("scrollWidth", NARROW[0])
     except AssertionError:
         return f"wider than the screen: {page.evaluate(_WIDEST)}"
-    return ""
+    cut = page.evaluate(_CUT_OFF, NARROW[0])
+    return f"cut off at the right: {cut}" if cut else ""
 
 
 def darken(page: Page) -> None:
@@ -87,11 +123,14 @@ def darken(page: Page) -> None:
 def found_at(page: Page) -> list[str]:
     """What keeps anybody out of what *page* shows, in three ways to look at it."""
     found = [f"light: {each}" for each in faults(page)]
+    found += [f"wide: shortened: {each}" for each in page.evaluate(_SHORTENED)]
     darken(page)
     found += [f"dark: {each}" for each in faults(page, only=CONTRAST)]
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
     if wide := too_wide(page):
         found.append(f"narrow: {wide}")
+    found += [f"narrow: {each}" for each in page.evaluate(_CARDS)]
+    found += [f"narrow: shortened: {each}" for each in page.evaluate(_SHORTENED)]
     found += [f"narrow: {each}" for each in faults(page, without=CONTRAST)]
     return found
 

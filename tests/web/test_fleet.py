@@ -1,5 +1,6 @@
 """The overview of a fleet: twenty hosts at a glance, with what needs attention."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,3 +64,12 @@ def test_twenty_hosts_and_what_needs_attention_are_seen_without_scrolling(
         row = page.get_by_role("row").filter(has_text=f"{GONE}-0").first
         expect(row).to_contain_text("host unreachable since")
         expect(row).to_contain_text("connection refused")
+        made.watch.refusals |= {"424"}  # what its host would have to say
+        row.get_by_role("link", name=f"{GONE}-0").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"{GONE}-0")
+        said = page.get_by_text(f"Host {GONE} does not answer: this is the VM as it was last seen")
+        expect(said).to_be_visible()
+        expect(page.get_by_text(re.compile("^Since .*: connection refused$"))).to_be_visible()
+        expect(page.get_by_text("fast r1")).to_be_visible()
+        for action in ("Plan and apply", "Migrate"):
+            expect(page.get_by_role("button", name=action)).to_be_disabled()

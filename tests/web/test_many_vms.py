@@ -53,7 +53,7 @@ def test_chosen_vms_are_labelled_assigned_verified_and_migrated(it: Live, page: 
         expect(page.get_by_label("Chosen VMs")).to_contain_text("All 2 VMs that match")
         dialog = order(page, "Re-apply")
         dialog.get_by_label("VMs changed at most").fill("1")
-        expect(dialog).to_contain_text("1 of 2 will be left")
+        expect(dialog).to_contain_text("1 of 2 VMs will be left out")
         dialog.get_by_role("button", name="Re-apply").click()
         expect(dialog).to_contain_text("The limit of 1 VM was reached; 1 VM left as they were")
         dialog.get_by_role("button", name="Close").last.click()

@@ -169,5 +169,5 @@ def test_a_copy_is_compared_side_by_side(it: Live, page: Page) -> None:
     expect(differs).to_contain_text("500 ms")
     expect(differs).to_contain_text("300 ms")
     expect(sides.get_by_role("row", name=re.compile("^multifd"))).to_have_count(0)
-    page.get_by_text("Also what is the same").click()
+    page.get_by_text("Show equal values").click()
     expect(sides.get_by_role("row", name=re.compile("^multifd on"))).to_be_visible()

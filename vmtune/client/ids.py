@@ -20,6 +20,11 @@ def short(id: str) -> str:
     return id[:SHORT] if is_whole(id) else id
 
 
+def in_text(text: str) -> str:
+    """*text* with each UUID in it as short as :func:`short` makes it."""
+    return _WHOLE.sub(lambda found: found[0][:SHORT], text)
+
+
 def distinct(ids: Sequence[str]) -> list[str]:
     """*ids* as short as all of them are distinct, at least 8 digits."""
     whole = {id for id in ids if is_whole(id)}

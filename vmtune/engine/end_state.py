@@ -84,7 +84,7 @@ async def find_end(
         except CommandRefused as refusal:
             by = "steering" if step and step.number is None else "a convergence step"
             by_step = f"aborted by {by}: {step.reason}" if step else ""
-            said = "aborted as asked" if asked else by_step or refusal.message
+            said = "aborted on request" if asked else by_step or refusal.message
             if refusal.problems[0].code == MIGRATION_CANCELLED:
                 stopped = MigrationState.CANCELLED
             if not evidence.handle.begun:

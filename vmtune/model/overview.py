@@ -175,7 +175,7 @@ def _of(moves: Iterable[Move], holds: Callable[[Move], bool]) -> list[Subject]:
 def _why(move: Move) -> str:
     way = f"{move.source} to {move.destination or 'an unknown host'}"
     if move.exceeded and move.downtime_ms is not None:
-        return f"{way}, {move.downtime_ms:,} ms"
+        return f"{way}, downtime {move.downtime_ms:,} ms"
     return f"{way}: {move.failure}" if move.failure else way
 
 

@@ -122,8 +122,8 @@ _OWN = (
         "huge-busy",
         "Huge and busy",
         "Eight connections, and post-copy after the second iteration: it ends, however fast the "
-        "guest writes. If a host or the path is lost meanwhile, the guest is, too: read about "
-        "post-copy first.",
+        "guest writes. If a host or the network fails during post-copy, the guest is lost: read "
+        "about post-copy first.",
         {
             "multifd": True,
             "multifd_channels": 8,

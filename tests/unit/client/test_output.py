@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from uuid import uuid4
 
 import click
 import pytest
@@ -13,11 +14,12 @@ from tests.support import api_documents as docs
 from vmtune.client.commands.tuning import plan
 from vmtune.client.session import Session
 from vmtune.client.views import render
-from vmtune.client.views.output import Column, fields, paint, table
+from vmtune.client.views.output import Column, fields, line, paint, table
 
 COLUMNS = (Column("NAME"), Column("SIZE", right=True), Column("WHY", wraps=True))
 ROWS = [("a", "10 MiB", "short"), ("much_longer_name", "5 B", "because of this and of that " * 4)]
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+WHOLE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 
 
 @pytest.fixture
@@ -154,3 +156,20 @@ def test_characters_of_double_width_stay_aligned() -> None:
         "", "\n".join(table((Column("N"), Column("V")), rows, ""))
     ).splitlines()
     assert (first, second) == ("東京  x", "ab    y")
+
+
+ENTRY = f"2026-11-26 02:35:03  #113  changed  start_migration  migration {uuid4()} (mail1)"
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_long_line_is_broken_at_the_terminals_width_with_short_ids() -> None:
+    lines = list(line(f"    {ENTRY}, " + "and more of it, " * 9))
+    assert len(lines) > 1
+    assert all(len(each) <= 80 for each in lines)
+    assert all(each.startswith("      ") for each in lines[1:])
+    assert WHOLE_ID.search("".join(lines)) is None
+
+
+def test_a_piped_line_stays_one() -> None:
+    (piped,) = line(f"    {ENTRY}, " + "and more of it, " * 9)
+    assert WHOLE_ID.search(piped) is None

@@ -71,7 +71,7 @@ def test_the_most_urgent_comes_first() -> None:
     ]
     texts = [each.subjects[0].text for each in found]
     assert texts == [
-        "a to b", "no route", "a to b", "a to b: QEMU says: no", "a to b, 1,694 ms",
+        "a to b", "no route", "a to b", "a to b: QEMU says: no", "a to b, downtime 1,694 ms",
         "downtime_limit_ms",
     ]  # fmt: skip
     assert found[1].subjects[0].name == "b"

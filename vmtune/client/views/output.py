@@ -16,7 +16,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from vmtune.client.ids import distinct
+from vmtune.client.ids import distinct, in_text
 
 COLORS = {
     "effective": "green",
@@ -101,6 +101,23 @@ def _wide() -> bool:
     """Whether this command was called with ``--wide``."""
     ctx = click.get_current_context(silent=True)
     return bool(getattr(ctx.obj, "wide", False)) if ctx else False
+
+
+def line(text: str) -> Iterator[str]:
+    """*text* with short ids, on a terminal broken at its width and indented as it begins; as it is
+    with ``--wide``."""
+    if _wide():
+        yield text
+        return
+    text = in_text(text)
+    if not sys.stdout.isatty():
+        yield text
+        return
+    width = max(_NARROWEST, shutil.get_terminal_size().columns)
+    indent = " " * (len(text) - len(text.lstrip()) + _GAP)
+    yield from textwrap.wrap(
+        text, width, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True
+    ) or [text]
 
 
 def _with_short_ids(

@@ -322,7 +322,8 @@ _TABLE = (
     ),
     warning(
         "more_channels_than_cpus",
-        "{channels} channels use as many CPUs; the {side} has {cpus}, shared with its guests",
+        "{channels} channels can keep as many CPUs busy; the {side} has {cpus}, shared with its "
+        "guests",
         "use at most {cpus} channels, or measure that more help",
     ),
     warning(

@@ -72,6 +72,16 @@ export const vm = (uuid: string) =>
     queryFn: () => body(client.GET("/api/v1/vms/{vm}", { params: { path: { vm: uuid } } })),
   });
 
+/** A VM as it was last seen, whether or not its host answers; null where it was never listed. */
+export const vmLastSeen = (uuid: string) =>
+  queryOptions({
+    queryKey: ["vm", "seen", uuid],
+    queryFn: () =>
+      body(client.GET("/api/v1/vms", { params: { query: { search: uuid, limit: 1 } } })).then(
+        (page) => page.items.find((each) => each.uuid === uuid) ?? null,
+      ),
+  });
+
 export const explanation = (uuid: string) =>
   queryOptions({
     queryKey: ["assignment", "explanation", uuid],

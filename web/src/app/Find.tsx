@@ -11,7 +11,14 @@ const FIELD = "find-everything";
 const QUIET_MS = 120; // of what is being typed
 
 /** One search over VMs, hosts, profiles, migrations, campaigns, runs, pages and actions. */
-export default function Find({ close }: { close: () => void }) {
+export default function Find({
+  ahead,
+  close,
+}: {
+  /** What was typed before the field had the focus. */
+  ahead: () => string;
+  close: () => void;
+}) {
   const [text, setText] = useState("");
   const [place, setPlace] = useState(0);
   const settled = useSettled(text.trim(), QUIET_MS);
@@ -67,6 +74,10 @@ export default function Find({ close }: { close: () => void }) {
           onChange={(_event, typed) => {
             setText(typed);
             setPlace(0);
+          }}
+          onFocus={() => {
+            const early = ahead();
+            if (early) setText((typed) => early + typed);
           }}
           onKeyDown={pressed}
         />

@@ -1,6 +1,7 @@
 import { Button } from "@patternfly/react-core";
 import SearchIcon from "@patternfly/react-icons/dist/esm/icons/search-icon";
 import { lazy, Suspense, useCallback, useState } from "react";
+import { useTypedAhead } from "./typedAhead";
 import { useCtrlK } from "./useShortcut";
 
 const Find = lazy(() => import("./Find"));
@@ -9,6 +10,7 @@ const Find = lazy(() => import("./Find"));
 export function FindButton() {
   const [isOpen, setOpen] = useState(false);
   useCtrlK(useCallback(() => setOpen((was) => !was), []));
+  const ahead = useTypedAhead(isOpen);
   return (
     <>
       <Button
@@ -23,7 +25,7 @@ export function FindButton() {
       </Button>
       {isOpen && (
         <Suspense fallback={null}>
-          <Find close={() => setOpen(false)} />
+          <Find ahead={ahead} close={() => setOpen(false)} />
         </Suspense>
       )}
     </>

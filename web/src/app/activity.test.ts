@@ -39,7 +39,8 @@ test("its state has its colour, its page its address", () => {
     lookOf(one("1", "active")),
     lookOf(one("1", "failed")),
     lookOf(one("1", "cancelled")),
-  ]).toEqual(["info", "danger", "warning"]);
+    lookOf(one("1", "ended as planned", { kind: "run" })),
+  ]).toEqual(["info", "danger", "warning", "success"]);
   expect(addressOf(one("e", "running", { kind: "evacuation", host: "r 1" }))).toBe(
     "/hosts/r%201/evacuations/e",
   );

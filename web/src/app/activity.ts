@@ -15,7 +15,7 @@ const PAGES: Record<Activity["kind"], (each: Activity) => string | null> = {
 
 export const addressOf = (each: Activity): string | null => PAGES[each.kind](each);
 
-const GOOD = new Set(["completed", "applied", "reverted"]);
+const GOOD = new Set(["completed", "ended as planned", "applied", "reverted"]);
 const BAD = new Set(["failed", "postcopy-paused"]);
 
 export function lookOf({ state, ended }: Activity): Look {

@@ -78,7 +78,15 @@ export function offers(text: string, found: readonly Found[]): Offer[] {
     detail,
     to: ADDRESS[kind](id),
   }));
-  return [...fixed(text), ...items, ...actionsOn(found)];
+  const all = [...fixed(text), ...items, ...actionsOn(found)];
+  return all.sort((one, two) => rank(one, text) - rank(two, text));
+}
+
+/** What is called so comes first, then what is called so at its beginning; others stay in order. */
+function rank({ title }: Offer, text: string): number {
+  const [name, typed] = [title.toLowerCase(), text.trim().toLowerCase()];
+  if (name === typed) return 0;
+  return name.startsWith(typed) ? 1 : 2;
 }
 
 function actionsOn(found: readonly Found[]): Offer[] {

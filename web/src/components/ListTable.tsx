@@ -1,6 +1,6 @@
 /** Tables of lists: their columns said once, their labels on narrow screens from these. */
 import { Checkbox } from "@patternfly/react-core";
-import { Table, type TableProps, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, type TableProps, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import type { InfiniteData, UseInfiniteQueryResult } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useId } from "react";
 import { useSearchParams } from "react-router";
@@ -9,6 +9,7 @@ import { ColumnChoice, useHiddenColumns } from "./ColumnChoice";
 import { More } from "./More";
 import { useOpenRow } from "./openRow";
 import { useOwnSorting } from "./ownSorting";
+import { Td } from "./Td";
 
 export interface ColumnOf<Row> {
   title: string;
@@ -148,8 +149,7 @@ export function ListTable<Row>({
                     </Td>
                   ) : (
                     <Td key={title} dataLabel={title} {...(text ? MODIFIERS[text] : {})}>
-                      {/* On a narrow screen a cell is a grid, which would stretch what it holds. */}
-                      <div>{cell(row)}</div>
+                      {cell(row)}
                     </Td>
                   ),
                 )}

@@ -1,5 +1,5 @@
 import { Button, Flex, FlexItem, PageSection } from "@patternfly/react-core";
-import { ExpandableRowContent, Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { ExpandableRowContent, Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
@@ -12,6 +12,7 @@ import { PagedList } from "../components/ListTable";
 import { Moment } from "../components/Moment";
 import { PageHead } from "../components/PageHead";
 import { Labelled, type Look } from "../components/StateLabel";
+import { Td } from "../components/Td";
 import { useToasts } from "../components/toasts";
 import { Changes } from "./audit/Changes";
 import { pageOf } from "./audit/subject";

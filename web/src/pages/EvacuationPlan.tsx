@@ -97,7 +97,7 @@ export default function EvacuationPlanPage() {
           <StackItem>
             <Form>
               <Flex>
-                <FlexItem style={{ minInlineSize: "38ch" }}>
+                <FlexItem style={{ minInlineSize: "min(38ch, 100%)" }}>
                   <FormGroup label="Order of the VMs" fieldId="evacuation-order">
                     <FormSelect
                       id="evacuation-order"

@@ -116,7 +116,7 @@ function Both({ left, right }: { left: Profile; right: Profile }) {
           <CardBody>
             <Switch
               id="compare-all"
-              label="Also what is the same"
+              label="Show equal values"
               isChecked={all}
               onChange={(_event, on) => setAll(on)}
             />

@@ -1,10 +1,11 @@
 import { PageSection } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { references } from "../api/bench";
 import { Async, Empty } from "../components/Async";
 import { count } from "../components/format";
+import { Td } from "../components/Td";
 import { BenchHead } from "./bench/BenchHead";
 
 export default function References() {
@@ -36,7 +37,7 @@ export default function References() {
                         <Link to={`/bench/reference/${each.id}`}>{each.title}</Link>
                       </Td>
                       <Td dataLabel="Published">{each.source.place}</Td>
-                      <Td dataLabel="When" modifier="nowrap">
+                      <Td dataLabel="Date" modifier="nowrap">
                         {each.source.date || "unknown"}
                       </Td>
                       <Td dataLabel="Tables">{count(each.tables.length)}</Td>

@@ -6,13 +6,14 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useSearchParams } from "react-router";
 import { scenarios } from "../api/bench";
 import { Async, Empty } from "../components/Async";
 import { about } from "../components/measure";
 import { useOpenRow } from "../components/openRow";
+import { Td } from "../components/Td";
 import { BenchHead } from "./bench/BenchHead";
 import { Measured } from "./bench/Measured";
 import { Section } from "./bench/Section";

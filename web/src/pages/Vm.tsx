@@ -12,8 +12,8 @@ import {
 } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
-import type { Schemas } from "../api/client";
-import { explanation, vm } from "../api/queries";
+import { ApiError, type Schemas } from "../api/client";
+import { explanation, vm, vmLastSeen } from "../api/queries";
 import { Arriving, useArrivals } from "../components/Arriving";
 import { Async } from "../components/Async";
 import { useDialog } from "../components/asked";
@@ -27,11 +27,13 @@ import { AsOf, TuningLabel } from "../components/TuningLabel";
 import { ApplyDialog } from "./vm/ApplyDialog";
 import { History } from "./vm/History";
 import { LabelsDialog } from "./vm/LabelsDialog";
+import { LastSeen } from "./vm/LastSeen";
 import { MigrateDialog } from "./vm/MigrateDialog";
 import { Settings } from "./vm/Settings";
 import { Tuning } from "./vm/Tuning";
 import { Why } from "./vm/Why";
 
+const SILENT = new Set(["host_unreachable"]);
 const DIALOGS = ["apply", "again", "migrate", "labels"] as const;
 
 export default function Vm() {
@@ -40,7 +42,9 @@ export default function Vm() {
   const arrivals = useArrivals();
   const why = useQuery(explanation(uuid));
   const [dialog, setDialog] = useDialog(DIALOGS);
-  const name = found.data?.name ?? "VM";
+  const silent = found.data === undefined && isSilent(found.error);
+  const seen = useQuery({ ...vmLastSeen(uuid), enabled: silent }).data;
+  const name = found.data?.name ?? seen?.name ?? "VM";
   const running = found.data?.migration;
   const tuning = found.data?.tuning;
   const applied = tuning?.application != null;
@@ -53,7 +57,7 @@ export default function Vm() {
           <ActionList>
             <ActionListGroup>
               <ActionListItem>
-                <Button variant="secondary" onClick={() => setDialog("apply")}>
+                <Button variant="secondary" isDisabled={silent} onClick={() => setDialog("apply")}>
                   Plan and apply
                 </Button>
               </ActionListItem>
@@ -71,52 +75,58 @@ export default function Vm() {
         }
       />
       <PageSection>
-        <Async query={found}>
-          {(data) => (
-            <Grid hasGutter>
-              {arrivals
-                .filter((each) => each.vm === uuid)
-                .map((each) => (
-                  <GridItem key={each.vm}>
-                    <Arriving arrival={each} />
+        {silent && seen ? (
+          <Grid hasGutter>
+            <LastSeen vm={seen} again={() => void found.refetch()} />
+          </Grid>
+        ) : (
+          <Async query={found}>
+            {(data) => (
+              <Grid hasGutter>
+                {arrivals
+                  .filter((each) => each.vm === uuid)
+                  .map((each) => (
+                    <GridItem key={each.vm}>
+                      <Arriving arrival={each} />
+                    </GridItem>
+                  ))}
+                {data.blocked_reasons.map((reason) => (
+                  <GridItem key={reason}>
+                    <Alert
+                      isInline
+                      variant="warning"
+                      title="QEMU reports that the VM cannot be migrated now"
+                    >
+                      {reason}
+                    </Alert>
                   </GridItem>
                 ))}
-              {data.blocked_reasons.map((reason) => (
-                <GridItem key={reason}>
-                  <Alert
-                    isInline
-                    variant="warning"
-                    title="QEMU reports that the VM cannot be migrated now"
-                  >
-                    {reason}
-                  </Alert>
-                </GridItem>
-              ))}
-              <Tuning
-                vm={data}
-                winner={why.data?.winner?.profile ?? null}
-                reason={why.data?.reason}
-                again={() => setDialog("again")}
-                apply={() => setDialog("apply")}
-              />
-              <GridItem md={5}>
-                <Facts title="VM" facts={facts(data, () => setDialog("labels"))} />
-              </GridItem>
-              <GridItem md={7}>
-                <Why vm={uuid} />
-              </GridItem>
-              <GridItem>
-                <Settings
-                  vm={uuid}
-                  assigned={applied || why.data?.winner != null}
-                  readings={data.readings}
-                  bootReadings={data.boot_readings}
+                <Tuning
+                  vm={data}
+                  winner={why.data?.winner?.profile ?? null}
+                  reason={why.data?.reason}
+                  again={() => setDialog("again")}
+                  apply={() => setDialog("apply")}
                 />
-              </GridItem>
-              <History vm={uuid} />
-            </Grid>
-          )}
-        </Async>
+                <GridItem md={5}>
+                  <Facts title="VM" facts={facts(data, () => setDialog("labels"))} />
+                </GridItem>
+                <GridItem md={7}>
+                  <Why vm={uuid} />
+                </GridItem>
+                <GridItem>
+                  <Settings
+                    vm={uuid}
+                    assigned={applied || why.data?.winner != null}
+                    readings={data.readings}
+                    bootReadings={data.boot_readings}
+                  />
+                </GridItem>
+                <History vm={uuid} />
+              </Grid>
+            )}
+          </Async>
+        )}
       </PageSection>
       {dialog === "apply" && <ApplyDialog vm={uuid} name={name} close={() => setDialog(null)} />}
       {dialog === "again" && tuning && (
@@ -136,6 +146,10 @@ export default function Vm() {
     </>
   );
 }
+
+/** Whether the VM's host did not answer. */
+const isSilent = (error: Error | null) =>
+  error instanceof ApiError && error.problems.some(({ code }) => SILENT.has(code));
 
 function facts(vm: Schemas["VmDetail"], editLabels: () => void): Fact[] {
   return [

@@ -10,7 +10,7 @@ import click
 
 from vmtune.client.connection.http import Document, Query
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, pass_session, watchable
-from vmtune.client.views.output import paint
+from vmtune.client.views.output import line, paint
 from vmtune.client.views.render import moment
 
 _COLORS = {"changed": "green", "done": "green", "refused": "yellow", "failed": "red"}
@@ -91,7 +91,8 @@ def _lines(rows: list[Document]) -> Iterator[str]:
     if not rows:
         yield "the audit log has no entries"
     for row in rows:
-        yield from _entry(row)
+        for text in _entry(row):
+            yield from line(text)
 
 
 def _entry(row: Document) -> Iterator[str]:

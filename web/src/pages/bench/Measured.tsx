@@ -1,4 +1,4 @@
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { measuredScenarios } from "../../api/bench";
@@ -6,6 +6,7 @@ import { Async, Empty } from "../../components/Async";
 import { count } from "../../components/format";
 import { Moment } from "../../components/Moment";
 import { More } from "../../components/More";
+import { Td } from "../../components/Td";
 import { Section } from "./Section";
 
 /** Scenarios that were measured here: shipped ones, and people's own, which are kept with runs. */
@@ -41,7 +42,7 @@ export function Measured() {
                         each.name
                       )}
                     </Td>
-                    <Td dataLabel="Whose">{each.shipped ? "shipped" : "own"}</Td>
+                    <Td dataLabel="Type">{each.shipped ? "shipped" : "own"}</Td>
                     <Td dataLabel="Runs">
                       <Link to={`/bench/runs?scenario=${encodeURIComponent(each.name)}`}>
                         {count(each.runs)}

@@ -1,6 +1,7 @@
 import { Title } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
+import { Td } from "../../components/Td";
 import { Wide } from "./Wide";
 
 /**
@@ -43,7 +44,7 @@ export function ReferenceTable({
             // biome-ignore lint/suspicious/noArrayIndexKey: a published table never changes
             <Tr key={index}>
               <Td dataLabel="Arm">{row.arm}</Td>
-              <Td dataLabel="Under">
+              <Td dataLabel="Conditions">
                 {row.at.map((fact) => `${fact.title} ${fact.text}`).join(", ") || "–"}
               </Td>
               <Td dataLabel="As printed">

@@ -1,10 +1,11 @@
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { RunLabel } from "../../components/BenchLabels";
 import { moment, utc } from "../../components/format";
 import { measure } from "../../components/measure";
 import { useOpenRow } from "../../components/openRow";
+import { Td } from "../../components/Td";
 import { Wide } from "./Wide";
 
 const FEW = 2;
@@ -24,7 +25,7 @@ export function RunTable({
   const shown = mixed ? [] : headline;
   return (
     <Wide label="Runs">
-      <Table aria-label="Runs" variant="compact" gridBreakPoint="grid-lg">
+      <Table aria-label="Runs" variant="compact" gridBreakPoint="grid-lg" className="vt-close">
         <Thead>
           <Tr>
             <Th>Created</Th>
@@ -42,7 +43,7 @@ export function RunTable({
         <Tbody>
           {runs.map((each) => (
             <Tr key={each.id} {...opening(`/bench/runs/${each.id}`)}>
-              <Td dataLabel="When" modifier="nowrap">
+              <Td dataLabel="Created" modifier="nowrap">
                 <Link to={`/bench/runs/${each.id}`} title={utc(each.created_at)}>
                   {moment(each.created_at)}
                 </Link>
@@ -63,7 +64,7 @@ export function RunTable({
                 );
               })}
               {mixed && (
-                <Td dataLabel="Figures">
+                <Td dataLabel="Metrics">
                   <Figures run={each} metrics={headline} />
                 </Td>
               )}

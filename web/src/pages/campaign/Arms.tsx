@@ -1,5 +1,6 @@
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
+import { Td } from "../../components/Td";
 import { useValueText } from "../../components/useValueText";
 import { Section } from "../bench/Section";
 
@@ -41,7 +42,7 @@ export function Arms({ campaign }: { campaign: Schemas["CampaignDetail"] }) {
                   .join(", ") || "nothing"}
               </Td>
               <Td dataLabel="QEMU">{arm.qemu || "default"}</Td>
-              <Td dataLabel="Where">{arm.testbed}</Td>
+              <Td dataLabel="Testbed">{arm.testbed}</Td>
             </Tr>
           ))}
         </Tbody>

@@ -7,10 +7,11 @@ import OutlinedCircleIcon from "@patternfly/react-icons/dist/esm/icons/outlined-
 import PendingIcon from "@patternfly/react-icons/dist/esm/icons/pending-icon";
 import RedoIcon from "@patternfly/react-icons/dist/esm/icons/redo-icon";
 import TimesCircleIcon from "@patternfly/react-icons/dist/esm/icons/times-circle-icon";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { memo, type ReactNode } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
+import { Td } from "../../components/Td";
 import { Wide } from "../bench/Wide";
 import { type CellGrid, type Grids, type Planned, stateOf } from "./grid";
 

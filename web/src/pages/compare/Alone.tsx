@@ -1,9 +1,10 @@
 import { Stack, StackItem } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { Empty } from "../../components/Async";
 import { figure } from "../../components/measure";
+import { Td } from "../../components/Td";
 import { MetricName } from "../bench/MetricName";
 import { Section } from "../bench/Section";
 import { Wide } from "../bench/Wide";
@@ -71,9 +72,9 @@ function SpreadRow({ report, spread }: { report: Report; spread: Schemas["Spread
           ? `${shown(summary.lower_quartile)} to ${shown(summary.upper_quartile)}`
           : "\u2013"}
       </Td>
-      <Td dataLabel="Least">{shown(summary.minimum)}</Td>
-      <Td dataLabel="Most">{shown(summary.maximum)}</Td>
-      <Td dataLabel="Of">{runsOf(summary)}</Td>
+      <Td dataLabel="Minimum">{shown(summary.minimum)}</Td>
+      <Td dataLabel="Maximum">{shown(summary.maximum)}</Td>
+      <Td dataLabel="Runs">{runsOf(summary)}</Td>
     </Tr>
   );
 }

@@ -1,5 +1,6 @@
 import { Alert, Button } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
+import { Td } from "../../components/Td";
 import { Section } from "../bench/Section";
 import type { Report } from "./pairs";
 
@@ -51,7 +52,7 @@ export function Environments({
             <Tbody>
               {differences.map((each) => (
                 <Tr key={each.field}>
-                  <Td dataLabel="What">{each.field}</Td>
+                  <Td dataLabel="Field">{each.field}</Td>
                   {environments.map((place, index) => (
                     <Td key={place.fingerprint || index} dataLabel={ranIn(place)}>
                       {told(each.values[index])}

@@ -1,7 +1,8 @@
-import { ExpandableRowContent, Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { ExpandableRowContent, Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { VerdictLabel } from "../../components/BenchLabels";
+import { Td } from "../../components/Td";
 import { MetricName } from "../bench/MetricName";
 import { Wide } from "../bench/Wide";
 import { type Comparison, metricOf, type Pair, type Report } from "./pairs";

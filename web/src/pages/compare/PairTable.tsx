@@ -1,6 +1,7 @@
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import { VerdictLabel } from "../../components/BenchLabels";
+import { Td } from "../../components/Td";
 import { metricOf, type Pair, primaryOf, type Report } from "./pairs";
 
 /** A row for each pair of arms under each set of conditions: what the primary metric says. */
@@ -22,7 +23,7 @@ export function PairTable({
       <Thead>
         <Tr>
           <Th>Arms</Th>
-          <Th>Conditions</Th>
+          <Th modifier="nowrap">Conditions</Th>
           <Th>Metric</Th>
           <Th modifier="nowrap">Effect</Th>
           <Th modifier="nowrap">Interval</Th>
@@ -45,7 +46,7 @@ export function PairTable({
                   {pair.b} compared to {pair.a}
                 </Link>
               </Td>
-              <Td dataLabel="Under">{pair.title}</Td>
+              <Td dataLabel="Conditions">{pair.title}</Td>
               <Td dataLabel="Metric">{metricOf(report, metric)?.title ?? metric}</Td>
               <Td dataLabel="Effect" modifier="nowrap">
                 {primary.text.effect}
@@ -56,7 +57,7 @@ export function PairTable({
               <Td dataLabel="Verdict">
                 <VerdictLabel comparison={primary} />
               </Td>
-              <Td dataLabel="Why">{report.withheld ? "withheld" : primary.reason}</Td>
+              <Td dataLabel="Reason">{report.withheld ? "withheld" : primary.reason}</Td>
             </Tr>
           );
         })}

@@ -1,10 +1,11 @@
 import { Checkbox, Progress, ProgressMeasureLocation } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { bytes } from "../../components/format";
 import { useOpenRow } from "../../components/openRow";
 import { Labelled, type Look } from "../../components/StateLabel";
+import { Td } from "../../components/Td";
 
 type EvacuationVm = Schemas["EvacuationVmView"];
 

@@ -1,11 +1,12 @@
 import { Card, CardBody, CardTitle } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { evacuationsOf } from "../../api/evacuations";
 import { count } from "../../components/format";
 import { Moment } from "../../components/Moment";
 import { More } from "../../components/More";
+import { Td } from "../../components/Td";
 import { EvacuationLabel } from "./EvacuationVms";
 
 /** The evacuations of a host, newest first; nothing where there were none. */
@@ -29,7 +30,7 @@ export function HostEvacuations({ name }: { name: string }) {
           <Tbody>
             {items.map((each) => (
               <Tr key={each.id}>
-                <Td dataLabel="Ordered">
+                <Td dataLabel="Created">
                   <Link to={`/hosts/${encodeURIComponent(name)}/evacuations/${each.id}`}>
                     <Moment at={each.created_at} />
                   </Link>
@@ -40,7 +41,7 @@ export function HostEvacuations({ name }: { name: string }) {
                 <Td dataLabel="Moved">
                   {count(each.moved)} of {count(each.total)}
                 </Td>
-                <Td dataLabel="Left">{count(each.left)}</Td>
+                <Td dataLabel="Remaining">{count(each.left)}</Td>
               </Tr>
             ))}
           </Tbody>

@@ -1,9 +1,10 @@
 import { Button, Label } from "@patternfly/react-core";
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useState } from "react";
 import { Link } from "react-router";
 import type { SetupHistory } from "../../api/trends";
 import { Moment } from "../../components/Moment";
+import { Td } from "../../components/Td";
 import { TriageDialog } from "./TriageDialog";
 
 type Shift = NonNullable<SetupHistory["changes"]>[number];

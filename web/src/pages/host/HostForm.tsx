@@ -28,7 +28,7 @@ const NOTHING: Typed = {
   disks_uri: "",
 };
 const LABELS: Record<Field, readonly [label: string, help: string]> = {
-  name: ["Name", "As in rack7; it stays."],
+  name: ["Name", "As in rack7. It cannot be changed later."],
   uri: [
     "URI",
     "As in qemu:///system or qemu+ssh://root@rack7/system; qmp+unix:///run/qemu for a folder of QMP sockets.",

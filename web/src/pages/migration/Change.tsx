@@ -111,8 +111,8 @@ export function Change({
   const impossible = controls.filter((each) => each.why_not);
   return (
     <>
-      <ActionList style={{ flexWrap: "wrap" }}>
-        <ActionListGroup style={{ flexWrap: "wrap", rowGap: "0.5rem" }}>
+      <ActionList>
+        <ActionListGroup>
           {controls.map(({ name, why_not }) => {
             const control = CONTROLS[name];
             return (

@@ -40,13 +40,13 @@ test("bytes are marked at round numbers of binary units, few of them", () => {
 
 test("the charts of a page share a span that holds all that happened", () => {
   const samples = [{ at_ms: 10 }, { at_ms: 9_300 }];
-  expect(spanOf(samples)).toEqual({ from: 0, to: 9_300 });
+  expect(spanOf(samples)).toEqual({ from: 10, to: 9_300 });
   expect(spanOf(samples, [{ at_ms: -1_200 }, { at_ms: 9_900 }])).toEqual({
     from: -1_200,
     to: 9_900,
   });
   expect(spanOf(samples, [], [{ at_ms: 4_000 }, { at_ms: 9_700 }])).toEqual({
-    from: 0,
+    from: 10,
     to: 9_700,
   });
   expect(spanOf([])).toEqual({ from: 0, to: 1 });

@@ -19,17 +19,20 @@ export interface Span {
   to: number;
 }
 
-/** All that happened: from the first round of the reaper, if it ran before, to the last sample,
- * round or step. A step may be the last of them: what it changes can end the migration before
- * QEMU is asked again. */
+/** All that happened: from the first sample, round of the reaper or step to the last. What came
+ * before, while both hosts were prepared, would leave most of the chart of a short migration empty.
+ * A step may be the last of them: what it changes can end the migration before QEMU is asked
+ * again. */
 export function spanOf(
   samples: readonly { at_ms: number }[],
   rounds: readonly { at_ms: number }[] = [],
   steps: readonly { at_ms: number }[] = [],
 ): Span {
-  const from = Math.min(0, rounds[0]?.at_ms ?? 0);
-  const last = [samples, rounds, steps].map((each) => each.at(-1)?.at_ms ?? 0);
-  return { from, to: Math.max(1, ...last) };
+  const all = [samples, rounds, steps];
+  const first = all.flatMap((each) => each[0]?.at_ms ?? []);
+  const last = all.flatMap((each) => each.at(-1)?.at_ms ?? []);
+  const from = first.length === 0 ? 0 : Math.min(...first);
+  return { from, to: Math.max(from + 1, ...last) };
 }
 
 const time = (span: Span | undefined) =>

@@ -73,7 +73,9 @@ function One({ campaign }: { campaign: Schemas["CampaignView"] }) {
                 return (
                   <ListItem key={pair.id}>
                     {pair.b} compared to {pair.a}: {metricOf(report, metric)?.title ?? metric}{" "}
-                    {primary.text.effect} ({primary.text.interval}){" "}
+                    {primary.effect
+                      ? `${primary.text.effect} (${primary.text.interval})`
+                      : `(${primary.reason})`}{" "}
                     <VerdictLabel comparison={primary} />
                   </ListItem>
                 );

@@ -58,7 +58,11 @@ export function Begin({ begin }: { begin: (source: Source, name: string) => void
                 value=""
                 onChange={(_event, value) => take(value)}
               >
-                <FormSelectOption value="" label="Or as others do, or a copy" isPlaceholder />
+                <FormSelectOption
+                  value=""
+                  label="Or a policy of another manager, or a copy of a profile"
+                  isPlaceholder
+                />
                 <FormSelectOptionGroup label="As others migrate">
                   {others.map((each) => (
                     <FormSelectOption

@@ -1,5 +1,5 @@
 import { Button, Card, CardBody, CardTitle } from "@patternfly/react-core";
-import { ExpandableRowContent, Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { ExpandableRowContent, Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { restoreRevision } from "../../api/actions";
@@ -8,6 +8,7 @@ import { revisions } from "../../api/queries";
 import { Async } from "../../components/Async";
 import { Moment } from "../../components/Moment";
 import { More } from "../../components/More";
+import { Td } from "../../components/Td";
 import { useToasts } from "../../components/toasts";
 import { difference } from "./difference";
 
@@ -76,10 +77,10 @@ function RevisionRow({
       <Tr>
         <Td expand={{ rowIndex: index, isExpanded: open, onToggle: () => setOpen(!open) }} />
         <Td dataLabel="Revision">{revision.revision}</Td>
-        <Td dataLabel="When">
+        <Td dataLabel="Created">
           <Moment at={revision.created_at} />
         </Td>
-        <Td dataLabel="Why">{revision.note || "–"}</Td>
+        <Td dataLabel="Note">{revision.note || "–"}</Td>
         <Td isActionCell>
           {restore && (
             <Button variant="link" size="sm" onClick={restore}>

@@ -53,7 +53,7 @@ export function TunableField({
   const blocked = remarks.findings.some((each) => each.severity === "blocker");
   const validated = problem || blocked ? "error" : "default";
   return (
-    <Grid hasGutter>
+    <Grid hasGutter style={{ marginBlock: "0.5rem 1rem" }}>
       <GridItem lg={6}>
         <FormGroup label={tunable.title} fieldId={id}>
           <Flex flexWrap={{ default: "nowrap" }}>

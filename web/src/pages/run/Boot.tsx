@@ -1,7 +1,8 @@
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
 import { FactList } from "../../components/Facts";
 import { count, duration } from "../../components/format";
+import { Td } from "../../components/Td";
 import { Section } from "../bench/Section";
 
 /** What a boot reached, and when. */
@@ -19,7 +20,7 @@ export function Boot({ boot }: { boot: Schemas["BootRecord"] }) {
         <Tbody>
           {boot.marks.map((mark) => (
             <Tr key={mark.name}>
-              <Td dataLabel="Reached">{mark.name}</Td>
+              <Td dataLabel="Mark">{mark.name}</Td>
               <Td dataLabel="At">{duration(mark.at_ms)}</Td>
               <Td dataLabel="Updates of memory regions so far">
                 {mark.region_updates === null || mark.region_updates === undefined

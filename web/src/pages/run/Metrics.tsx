@@ -1,9 +1,10 @@
-import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
+import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useQuery } from "@tanstack/react-query";
 import { metrics } from "../../api/bench";
 import type { Schemas } from "../../api/client";
 import { Async, Empty } from "../../components/Async";
 import { measure, number } from "../../components/measure";
+import { Td } from "../../components/Td";
 import { MetricName } from "../bench/MetricName";
 import { Section } from "../bench/Section";
 

@@ -84,8 +84,10 @@ export function BulkFields({
             change={(most) => set({ most })}
             help={
               typed.most < total
-                ? `${count(total - typed.most)} of ${count(total)} will be left`
-                : `all ${count(total)}`
+                ? `${count(total - typed.most)} of ${count(total)} VMs will be left out`
+                : total === 1
+                  ? "the only VM chosen"
+                  : `all ${count(total)} VMs`
             }
           />
         </GridItem>
@@ -95,7 +97,7 @@ export function BulkFields({
             label="Stop after failures"
             value={typed.stopAfter}
             change={(stopAfter) => set({ stopAfter })}
-            help="what was begun is finished"
+            help="VMs that have begun are finished"
           />
         </GridItem>
       </Grid>

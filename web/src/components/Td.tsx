@@ -1,0 +1,7 @@
+import { Td as Plain, type TdProps } from "@patternfly/react-table";
+
+/** A cell of a table. On a narrow screen, where each row is a card, a cell is a grid of its label
+ * and what it holds: that has to be one element, or its parts are spread over the grid. */
+export function Td({ children, ...props }: TdProps) {
+  return <Plain {...props}>{props.dataLabel ? <div>{children}</div> : children}</Plain>;
+}

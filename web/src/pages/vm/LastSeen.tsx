@@ -1,0 +1,53 @@
+import { Alert, AlertActionLink, GridItem } from "@patternfly/react-core";
+import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
+import { type Fact, Facts } from "../../components/Facts";
+import { Labels } from "../../components/Labels";
+import { Moment } from "../../components/Moment";
+import { VmLabel } from "../../components/StateLabel";
+import { AsOf, TuningLabel } from "../../components/TuningLabel";
+import { History } from "./History";
+
+type Row = Schemas["VmView"];
+
+/** A VM whose host does not answer: as it was last seen, since when and why no more is known. */
+export function LastSeen({ vm, again }: { vm: Row; again: () => void }) {
+  return (
+    <>
+      <GridItem>
+        <Alert
+          isInline
+          variant="warning"
+          title={`Host ${vm.host} does not answer: this is the VM as it was last seen`}
+          actionLinks={<AlertActionLink onClick={again}>Try again</AlertActionLink>}
+        >
+          {vm.unreachable && (
+            <>
+              Since <Moment at={vm.unreachable.since} />: {vm.unreachable.reason}
+            </>
+          )}
+        </Alert>
+      </GridItem>
+      <GridItem>
+        <Facts title="VM" facts={facts(vm)} spread />
+      </GridItem>
+      <History vm={vm.uuid} />
+    </>
+  );
+}
+
+function facts(vm: Row): Fact[] {
+  return [
+    ["State", <VmLabel key="state" state={vm.state} />],
+    ["Tuning", <TuningLabel key="tuning" state={vm.tuning_state} tuning={vm.tuning} />],
+    ["As of", <AsOf key="as-of" tuning={vm.tuning} />],
+    ["Profile", vm.tuning ? `${vm.tuning.profile} r${vm.tuning.revision}` : "–"],
+    [
+      "Host",
+      <Link key="host" to={`/hosts/${encodeURIComponent(vm.host)}`}>
+        {vm.host}
+      </Link>,
+    ],
+    ["Labels", <Labels key="labels" labels={vm.labels} />],
+  ];
+}
