@@ -286,3 +286,20 @@ def test_a_host_in_maintenance_says_whether_it_may_be_rebooted(
     ran = vmtune("host", "maintenance", "b")
     assert (ran.code, service.asked[0].body) == (0, {"on": True})
     assert said in ran.out
+
+
+def test_a_vm_whose_host_does_not_answer_is_shown_as_last_seen(
+    service: StubService, vmtune: Vmtune
+) -> None:
+    silence = {"since": "2026-11-26T02:31:01Z", "reason": "connection refused"}
+    row = {**docs.vm(), "state": "unknown", "unreachable": silence}
+    problem = {"field": "", "code": "host_unreachable", "message": "connection refused"}
+    refused = {"detail": "connection refused", "code": "host_unreachable", "errors": [problem]}
+    service.on("GET", "/vms", page(row, problems=[]))
+    service.on("GET", f"/vms/{row['uuid']}", Reply(refused, 424))
+    ran = vmtune("vm", "show", row["name"])
+    assert ran.code == 1
+    assert f"unknown; {row['host']} does not answer since 2026-11-26" in ran.out
+    assert row["tuning_state"] in ran.out
+    assert "connection refused" in ran.err
+    assert vmtune("vm", "show", row["name"], "--json").out == ""

@@ -43,7 +43,8 @@ export default function Vm() {
   const why = useQuery(explanation(uuid));
   const [dialog, setDialog] = useDialog(DIALOGS);
   const silent = found.data === undefined && isSilent(found.error);
-  const seen = useQuery({ ...vmLastSeen(uuid), enabled: silent }).data;
+  const looked = useQuery({ ...vmLastSeen(uuid), enabled: silent });
+  const seen = looked.data;
   const name = found.data?.name ?? seen?.name ?? "VM";
   const running = found.data?.migration;
   const tuning = found.data?.tuning;
@@ -75,10 +76,16 @@ export default function Vm() {
         }
       />
       <PageSection>
-        {silent && seen ? (
-          <Grid hasGutter>
-            <LastSeen vm={seen} again={() => void found.refetch()} />
-          </Grid>
+        {silent && seen !== null ? (
+          <Async query={looked}>
+            {(row) =>
+              row && (
+                <Grid hasGutter>
+                  <LastSeen vm={row} again={() => void found.refetch()} />
+                </Grid>
+              )
+            }
+          </Async>
         ) : (
           <Async query={found}>
             {(data) => (

@@ -9,12 +9,13 @@ import click
 from vmtune.client.commands.hosts.pools import pairs, vm_pools
 from vmtune.client.commands.tuning.drift import vm_drift
 from vmtune.client.complete import hosts, vms
-from vmtune.client.connection.http import Document
+from vmtune.client.connection.errors import Refused
+from vmtune.client.connection.http import Client, Document
 from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
 from vmtune.client.vms import resolve
-from vmtune.errors import InvalidInput, Problem
+from vmtune.errors import HostUnreachable, InvalidInput, Problem
 
 _TUNING = ("tuned", "drifted", "pending restart", "untuned", "unknown")
 
@@ -86,10 +87,41 @@ def _labels(labels: Document) -> str:
 @watchable
 @pass_session
 def show(session: Session, vm: str) -> None:
-    """Show a VM, its QEMU and its current values."""
-    path = f"/vms/{resolve(session.client, vm)}"
-    document = {**session.client.get(path), "pools": session.client.get(f"{path}/pools")}
+    """Show a VM, its QEMU and its current values; as last seen if its host does not answer."""
+    uuid = resolve(session.client, vm)
+    path = f"/vms/{uuid}"
+    try:
+        found = session.client.get(path)
+    except Refused as error:
+        if error.problem_code == HostUnreachable.code and session.shows_progress:
+            for line in _last_seen(session.client, uuid):
+                session.echo(line)
+        raise
+    document = {**found, "pools": session.client.get(f"{path}/pools")}
     session.show(document, lambda: _vm_lines(document))
+
+
+def _last_seen(client: Client, uuid: str) -> Iterator[str]:
+    """A VM whose host does not answer; nothing where it was never listed."""
+    for row in client.get("/vms", {"search": uuid, "limit": 1})["items"]:
+        silent, tuning = row["unreachable"], row["tuning"]
+        since = (
+            f"; {row['host']} does not answer since {render.moment(silent['since'])}"
+            if silent
+            else ""
+        )
+        yield from fields(
+            [
+                ("name", row["name"]),
+                ("uuid", row["uuid"]),
+                ("host", row["host"]),
+                ("state", f"{row['state']}{since}"),
+                ("labels", _labels(row["labels"])),
+                ("tuning", row["tuning_state"]),
+                ("profile", render.profile(tuning) if tuning else ""),
+                ("as of", render.moment(tuning["as_of"]) if tuning else ""),
+            ]
+        )
 
 
 def _vm_lines(document: Document) -> Iterator[str]:
