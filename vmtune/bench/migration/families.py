@@ -235,7 +235,7 @@ _GUESTPERF = (
 _ADDED = (
     Family(
         "plain", "No tuning",
-        "What QEMU does when it is asked for nothing: what all others are compared with.",
+        "What QEMU does with its defaults: the baseline of all other scenarios.",
         (
             Variant("unlimited", "as fast as it goes"),
             Variant("1gbs", "125 MiB/s", {"max_bandwidth_bytes_per_s": 125 * MIB}),

@@ -40,7 +40,7 @@ DISK_ROWS = (
     ),
     warning(
         "disks_not_seen",
-        "nobody can be asked whether the destination has the same {paths}",
+        "vmtune cannot ask the destination whether it has the same {paths}",
         "check that they are on storage that both hosts have, or copy them (copy_storage=on)",
     ),
     blocker(

@@ -413,7 +413,7 @@ def _misplaced(steps: Sequence[Step], field: str) -> list[Problem]:
                     f"{where}.when.{name}",
                     "out_of_order",
                     f"{at} has passed when an earlier step's {most[type(step.trigger)]} has come",
-                    "order the steps as they are to be taken",
+                    "put the steps in the order of their triggers",
                 )
             )
         most[type(step.trigger)] = max(at, most.get(type(step.trigger), 0))

@@ -209,7 +209,7 @@ def _stated(
     """Values and steps of no profile."""
     if profile is not None:
         raise InvalidInput(
-            "a profile is named, and the plan is to be without one",
+            "the plan names a profile and asks for none",
             field="without_profile",
             code="contradiction",
             remedy="leave out profile, or without_profile",

@@ -33,19 +33,19 @@ assert set(_ROUTES) == set(ScenarioKind)
 
 NOT_SEARCHED: Mapping[str, str] = {
     "max_bandwidth_bytes_per_s": "a limit that the operator sets: more is always faster",
-    "max_postcopy_bandwidth_bytes_per_s": "likewise",
-    "avail_switchover_bandwidth_bytes_per_s": "what the network carries is a fact, no choice",
+    "max_postcopy_bandwidth_bytes_per_s": "a limit that the operator sets: more is always faster",
+    "avail_switchover_bandwidth_bytes_per_s": "what the network carries is a fact, not a choice",
     "postcopy": "a failure on the way loses the guest: it has to be named",
-    "tls": "encryption is a requirement, no choice",
+    "tls": "encryption is a requirement, not a choice",
     "downtime_limit_ms": "how long the guest may stand still is a requirement: name it to vary it",
     "postcopy_recovery": "acts only where a connection breaks",
-    "postcopy_recovery_attempts": "likewise",
-    "postcopy_recovery_within_s": "likewise",
-    "compress": "multifd_compression came in its place",
+    "postcopy_recovery_attempts": "acts only where a connection breaks",
+    "postcopy_recovery_within_s": "acts only where a connection breaks",
+    "compress": "multifd_compression replaced it",
     "announce_initial_ms": "acts after the migration, which no metric of a run sees",
-    "announce_max_ms": "likewise",
-    "announce_rounds": "likewise",
-    "announce_step_ms": "likewise",
+    "announce_max_ms": "acts after the migration, which no metric of a run sees",
+    "announce_rounds": "acts after the migration, which no metric of a run sees",
+    "announce_step_ms": "acts after the migration, which no metric of a run sees",
     **dict.fromkeys(STORAGE_NAMES, "a run has no disks to copy"),
 }
 """Tunables that ``auto`` leaves out, each with its reason. A study may name them."""

@@ -54,7 +54,7 @@ export function Begin({ begin }: { begin: (source: Source, name: string) => void
               </Gallery>
               <FormSelect
                 id="begin"
-                aria-label="Or begin as others do, or with a copy"
+                aria-label="Or begin with a policy of another manager, or with a copy of a profile"
                 value=""
                 onChange={(_event, value) => take(value)}
               >
@@ -63,7 +63,7 @@ export function Begin({ begin }: { begin: (source: Source, name: string) => void
                   label="Or a policy of another manager, or a copy of a profile"
                   isPlaceholder
                 />
-                <FormSelectOptionGroup label="As others migrate">
+                <FormSelectOptionGroup label="Policies of other managers">
                   {others.map((each) => (
                     <FormSelectOption
                       key={each.name}
