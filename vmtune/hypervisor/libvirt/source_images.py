@@ -25,6 +25,9 @@ from vmtune.model.host.disks import DiskKind
 from vmtune.model.migration.disks import CopiedDisk
 
 _NAMING = ("file", "dev", "path", "dir")
+_LAYERED = ("dir", "fs", "netfs", "logical")
+"""Kinds of pools whose volumes can lie on a file of the host. Others are reached by network: they
+are not asked, since one that does not answer would hold all up."""
 _OFFLINE = "VIR_DOMAIN_XML_INACTIVE"
 
 
@@ -138,6 +141,8 @@ def _beneath_another(
         with suppress(LibvirtRefused):  # then nobody has an image there
             folder_pool(connection, vm, folder)
     for pool in connection.active_pools():
+        if parse(pool.xml()).get("type") not in _LAYERED:
+            continue
         volumes, _ = pool.look()
         for volume in sorted(volumes):
             root = parse(pool.volume_xml(volume))

@@ -54,11 +54,15 @@ class Machine:
 class Folder:
     """A pool: its files by their names, with what each lies on."""
 
-    def __init__(self, path: str, files: dict[str, str]) -> None:
-        self.path, self.files = path, files
+    def __init__(self, path: str, files: dict[str, str], kind: str = "dir") -> None:
+        self.path, self.files, self._kind = path, files, kind
         self.deleted: list[str] = []
 
+    def xml(self) -> str:
+        return f"<pool type='{self._kind}'/>"
+
     def look(self) -> tuple[frozenset[str], int]:
+        assert self._kind != "rbd", "it does not answer"
         return frozenset(self.files), 0
 
     def volume_xml(self, name: str) -> str:
@@ -113,7 +117,7 @@ def tried(host: Host, disk: CopiedDisk = DISK, daemon: object = None) -> str:
 
 
 def test_an_image_that_nothing_else_names_is_removed_and_no_other() -> None:
-    host = Host(Machine("/images/base.qcow2"))
+    host = Host(Machine("/images/base.qcow2"), more=[Folder("away", {}, kind="rbd")])
     assert tried(host) == ""
     assert host.images.deleted == ["x.qcow2"]
     assert tried(host) == "", "harmless when repeated"
