@@ -77,7 +77,7 @@ async def _begun(on: Container, name: str) -> ProfileView:
 async def create_profile(on: Services, body: ProfileCreate, response: Response) -> ProfileView:
     """Create a profile at revision 1."""
     profile = await on.profiles.create(
-        body.name, body.values, body.description, body.note, body.steps
+        body.name, body.values, body.description, body.note, body.steps, body.intent
     )
     response.headers["Location"] = f"{PREFIX}/profiles/{quote(profile.name, safe='')}"
     return _shown(on, profile, response)
@@ -111,7 +111,7 @@ async def replace_profile(
 ) -> ProfileView:
     """Replace all values and steps, as a new revision. Omitted tunables are unset."""
     profile = await on.profiles.revise(
-        name, body.values, expected, body.note, body.description, body.steps
+        name, body.values, expected, body.note, body.description, body.steps, body.intent
     )
     return _shown(on, profile, response)
 
@@ -123,7 +123,13 @@ async def amend_profile(
     """Change some values, the steps or the description, as a new revision. Null unsets a
     tunable."""
     profile = await on.profiles.amend(
-        name, body.values or {}, expected, body.note, body.description, body.steps
+        name,
+        body.values or {},
+        expected,
+        body.note,
+        body.description,
+        body.steps,
+        body.intent,
     )
     return _shown(on, profile, response)
 

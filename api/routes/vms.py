@@ -18,6 +18,7 @@ from vmtune.api.routes.router import Router
 from vmtune.api.schemas.applications import ApplicationCreate, ApplicationView, VerificationView
 from vmtune.api.schemas.common import problems_of
 from vmtune.api.schemas.forecasts import MigrationForecastCreate, MigrationForecastView
+from vmtune.api.schemas.intents import IntentPlanView
 from vmtune.api.schemas.plans import PlanCreate, PlanView
 from vmtune.api.schemas.vms import (
     EffectiveView,
@@ -143,10 +144,23 @@ async def get_effective(on: Services, vm: VmInReach) -> EffectiveView:
 async def plan_vm(
     on: Services, who: Who, vm: VmInReach, body: PlanCreate | None = None
 ) -> PlanView:
-    """Plan an application or migration: changes, their routes, and findings. Changes nothing."""
+    """Plan an application or migration: changes, their routes, and findings. Changes nothing. With
+    an intent: the settings that are chosen for it and why, and the nearest that can be kept."""
     wanted = body or PlanCreate()
     if wanted.destination is not None:
         on.access.guard.host(who, wanted.destination)
+    if wanted.intent is not None:
+        found = await on.migrations.intents.plan(
+            wanted.intent,
+            vm,
+            wanted.destination,
+            wanted.profile,
+            wanted.revision,
+            wanted.values,
+            wanted.steps,
+            wanted.without_profile,
+        )
+        return PlanView.of(found.planned, IntentPlanView.planned(found))
     planned = await on.plans.plan(
         vm,
         wanted.profile,

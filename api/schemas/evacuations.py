@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import Field, StrictInt, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, TextOrNone
+from vmtune.api.schemas.intents import IntentView, RawIntent
 from vmtune.api.schemas.plans import FindingView
 from vmtune.model.evacuation.evacuation import (
     EvacuationPlan,
@@ -18,6 +19,7 @@ from vmtune.model.evacuation.evacuation import (
 )
 from vmtune.model.findings.table import Severity
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
+from vmtune.model.migration.intent import parse_intent
 from vmtune.services.evacuations.evacuations import EvacuationStatus
 from vmtune.services.evacuations.plan import EvacuationRequest
 
@@ -55,6 +57,11 @@ class EvacuationCreate(Model):
     stop_after_failures: StrictInt | None = Field(
         default=None, ge=1, le=100_000, description="Stop after so many failed migrations."
     )
+    intent: RawIntent | None = Field(
+        default=None,
+        description="What each migration has to keep; null for the intent of each VM's profile. "
+        "Each VM is measured before its turn, and stays if its intent cannot be kept.",
+    )
 
     def asked(self, host: str, among: frozenset[str] | None) -> EvacuationRequest:
         """As the service takes it."""
@@ -69,6 +76,7 @@ class EvacuationCreate(Model):
             self.max_outgoing,
             self.stop_after_failures,
             among,
+            None if self.intent is None else parse_intent(self.intent),
         )
 
 
@@ -137,6 +145,7 @@ class EvacuationView(Model):
     max_outgoing: int | None
     stop_after_failures: int | None
     profile: TextOrNone = Field(description="Null for the profile assigned to each VM.")
+    intent: IntentView | None = Field(description="What each migration has to keep.")
     state: EvacuationState
     ended: bool
     reason: str = Field(description="Why it failed; empty if a user cancelled it.")
@@ -155,6 +164,7 @@ class EvacuationView(Model):
         record, tally = status.record, status.tally
         return cls.from_record(
             record,
+            intent=IntentView.of(record.intent),
             ended=record.state.ended,
             total=tally.total,
             finished=tally.finished,

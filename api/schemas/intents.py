@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from vmtune.api.schemas.common import Model
-from vmtune.model.migration.intent import describe, dump_intent
+from vmtune.api.schemas.common import Model, ValueText
+from vmtune.model.migration.intent import Intent, Otherwise, describe, dump_intent
 from vmtune.model.migration.record import Migration
 from vmtune.model.migration.stated_intent import goals_kept
+from vmtune.services.forecasts.intents import IntentPlan
 
 RawIntent = Annotated[
     dict[str, Any],  # any JSON: judged by the domain, whose messages are better
@@ -23,6 +24,81 @@ RawIntent = Annotated[
         ],
     ),
 ]
+
+
+class IntentView(Model):
+    """Goals and means."""
+
+    stated: dict[str, Any] = Field(description="The goals and means, in the units of their names.")
+    text: str = Field(description="The same in words.")
+
+    @classmethod
+    def of(cls, intent: Intent | None) -> IntentView | None:
+        """None without one."""
+        if intent is None:
+            return None
+        return cls(stated=dump_intent(intent), text=describe(intent))
+
+
+class ChoiceView(Model):
+    """A setting that was chosen for an intent."""
+
+    tunable: str
+    value: ValueText
+    reason: str = Field(description="Why it was chosen, with the figures.")
+
+
+class NearestIntentView(Model):
+    """An intent that can be kept, by the forecast."""
+
+    difference: str = Field(description="In what it differs: `deadline_s of 95 s`.")
+    intent: dict[str, Any] = Field(description="As a migration takes it.")
+
+
+class IntentPlanView(IntentView):
+    """What an intent comes to for one VM and destination."""
+
+    choices: list[ChoiceView] = Field(description="The settings to begin with.")
+    pinned: list[str] = Field(
+        description="Tunables that the user or the profile has set, and that stay as they are."
+    )
+    forecast: str = Field(description="Whether it is expected to be kept, and why.")
+    kept: bool | None = Field(description="The same; null if that cannot be said.")
+    refused: bool = Field(description="A migration with it would not start.")
+    nearest: list[NearestIntentView] = Field(
+        description="Intents that can be kept instead, nearest first; empty if this one can."
+    )
+    runs: int | None = Field(
+        description="Earlier migrations between the two hosts that say what the path carries; 0 if "
+        "only the bandwidth limit does, null if nothing does."
+    )
+
+    @classmethod
+    def planned(cls, found: IntentPlan) -> IntentPlanView:
+        """As the service has found it."""
+        stated = found.stated
+        rows = {item.tunable: item.row for item in found.planned.plan.items}
+        wanted = {item.tunable: item.wanted for item in found.planned.plan.items}
+        return cls(
+            stated=dump_intent(stated.intent),
+            text=describe(stated.intent),
+            choices=[
+                ChoiceView(
+                    tunable=name, value=ValueText.of(name, wanted[name], rows), reason=reason
+                )
+                for name, reason in stated.chosen.items()
+                if name in wanted
+            ],
+            pinned=list(stated.pinned),
+            forecast=stated.forecast,
+            kept=found.kept,
+            refused=found.kept is False and stated.intent.otherwise is Otherwise.REFUSE,
+            nearest=[
+                NearestIntentView(difference=words, intent=dump_intent(other))
+                for words, other in found.nearest
+            ],
+            runs=found.runs,
+        )
 
 
 class GoalKeptView(Model):

@@ -15,6 +15,7 @@ from vmtune.api.schemas.common import (
     WireValue,
 )
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
+from vmtune.api.schemas.intents import IntentPlanView, RawIntent
 from vmtune.api.schemas.vms import ReadingView
 from vmtune.model.findings.table import Severity
 from vmtune.model.host.facts import Connection
@@ -43,6 +44,11 @@ class PlanCreate(Model):
     without_profile: StrictBool = Field(
         default=False,
         description="Plan `values` and `steps` alone, as for a profile that is not stored yet.",
+    )
+    intent: RawIntent | None = Field(
+        default=None,
+        description="Plan a migration by intent: it needs a destination, and the VM is measured "
+        "for some 17 s unless that was done lately.",
     )
 
 
@@ -172,9 +178,12 @@ class PlanView(Model):
     virsh: VirshView | None = Field(
         description="The equivalent `virsh migrate`; null without a destination or without libvirt."
     )
+    intent: IntentPlanView | None = Field(
+        description="The choices for the intent that was given; null without one."
+    )
 
     @classmethod
-    def of(cls, planned: Planned) -> PlanView:
+    def of(cls, planned: Planned, intent: IntentPlanView | None = None) -> PlanView:
         plan = planned.plan
         return cls.from_record(
             plan,
@@ -184,4 +193,5 @@ class PlanView(Model):
             step_texts=step_texts(plan.steps),
             disks=[PlannedDiskView.from_record(disk) for disk in plan.disks],
             virsh=VirshView.of(planned),
+            intent=intent,
         )

@@ -8,11 +8,17 @@ from pydantic import Field, StrictInt, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, RawValues, Rows, Texts, Values, texts_of
 from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_texts
+from vmtune.api.schemas.intents import IntentView, RawIntent
 from vmtune.model.profile import Profile, Revision
 from vmtune.model.profile_templates import ProfileTemplate
 from vmtune.model.tunables.notes import NoteKind
 
 Note = Field(default="", description="Note for the history.", max_length=1000)
+ProfilesIntent = Field(
+    default=None,
+    description="What migrations with the profile have to keep, unless they have an intent of "
+    "their own; null for none.",
+)
 Description = Field(default="", description="Description of the profile.", max_length=1000)
 
 
@@ -22,6 +28,7 @@ class ProfileCreate(Model):
     name: StrictStr = Field(examples=["fast"])
     values: RawValues
     steps: RawSteps = Field(default=[])
+    intent: RawIntent | None = ProfilesIntent
     description: StrictStr = Description
     note: StrictStr = Note
 
@@ -31,6 +38,7 @@ class ProfileReplace(Model):
 
     values: RawValues
     steps: RawSteps = Field(default=[])
+    intent: RawIntent | None = ProfilesIntent
     description: StrictStr = Description
     note: StrictStr = Note
 
@@ -40,6 +48,9 @@ class ProfilePatch(Model):
 
     values: RawValues | None = None
     steps: RawSteps | None = None
+    intent: RawIntent | None = Field(
+        default=None, description="Instead of the current one; null keeps that."
+    )
     description: StrictStr | None = Field(default=None, max_length=1000)
     note: StrictStr = Note
 
@@ -81,6 +92,9 @@ class ProfileView(Model):
     texts: Texts
     steps: list[StepView] = Field(description="Convergence steps.")
     step_texts: StepTexts
+    intent: IntentView | None = Field(
+        description="What migrations with the profile have to keep; null for none."
+    )
     note: str
     created_at: datetime
     revised_at: datetime
@@ -95,6 +109,7 @@ class ProfileView(Model):
             texts=texts_of(current.values, rows),
             steps=StepView.all_of(current.steps),
             step_texts=step_texts(current.steps),
+            intent=IntentView.of(current.intent),
             note=current.note,
             revised_at=current.created_at,
         )
@@ -113,6 +128,9 @@ class RevisionView(Model):
     texts: Texts
     steps: list[StepView] = Field(description="Convergence steps.")
     step_texts: StepTexts
+    intent: IntentView | None = Field(
+        description="What migrations with the profile have to keep; null for none."
+    )
     note: str
     created_at: datetime
 
@@ -124,6 +142,7 @@ class RevisionView(Model):
             texts=texts_of(revision.values, rows),
             steps=StepView.all_of(revision.steps),
             step_texts=step_texts(revision.steps),
+            intent=IntentView.of(revision.intent),
         )
 
 

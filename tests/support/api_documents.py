@@ -161,6 +161,7 @@ def plan(clean: bool, *findings: dict[str, Any]) -> dict[str, Any]:
         "steps": [],
         "step_texts": [],
         "disks": [],
+        "intent": None,
         "virsh": {
             "command": "virsh -c qemu:///system migrate --live --p2p --parallel web-1 qemu+tls://b/",
             "flags": ["--parallel"],

@@ -10,6 +10,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from vmtune.errors import Conflict, InvalidInput
+from vmtune.model.migration.intent import Intent
 from vmtune.model.migration.steps import Step
 from vmtune.model.tunables.tunable import Value
 
@@ -24,6 +25,7 @@ class Revision:
     """One immutable state of a profile. Numbers count from 1 within the profile.
 
     :param steps: what is done when a migration does not end.
+    :param intent: what migrations with the profile have to keep; None for none.
     """
 
     profile: str
@@ -32,6 +34,7 @@ class Revision:
     note: str
     created_at: datetime
     steps: tuple[Step, ...] = ()
+    intent: Intent | None = None
 
 
 @dataclass(frozen=True, slots=True)

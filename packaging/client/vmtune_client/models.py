@@ -555,6 +555,14 @@ class CheckedValues(TypedDict):
     step_texts: list[str]
 
 
+class ChoiceView(TypedDict):
+    """A setting that was chosen for an intent."""
+
+    tunable: str
+    value: ValueText
+    reason: str
+
+
 class Comparison(TypedDict):
     """B compared with A for one metric."""
 
@@ -889,6 +897,7 @@ class EvacuationCreate(TypedDict):
     priority: NotRequired[int]
     max_outgoing: NotRequired[int | None]
     stop_after_failures: NotRequired[int | None]
+    intent: NotRequired[dict[str, Any] | None]
 
 
 class EvacuationPage(TypedDict):
@@ -921,6 +930,7 @@ class EvacuationView(TypedDict):
     max_outgoing: int | None
     stop_after_failures: int | None
     profile: str | None
+    intent: IntentView | None
     state: EvacuationState
     ended: bool
     reason: str
@@ -1294,6 +1304,27 @@ class IntegrityView(TypedDict):
     broken_at: int | None
 
 
+class IntentPlanView(TypedDict):
+    """What an intent comes to for one VM and destination."""
+
+    stated: dict[str, Any]
+    text: str
+    choices: list[ChoiceView]
+    pinned: list[str]
+    forecast: str
+    kept: bool | None
+    refused: bool
+    nearest: list[NearestIntentView]
+    runs: int | None
+
+
+class IntentView(TypedDict):
+    """Goals and means."""
+
+    stated: dict[str, Any]
+    text: str
+
+
 class LabelsReplace(TypedDict):
     """All labels of a VM; omitted ones are removed."""
 
@@ -1525,6 +1556,13 @@ class MoveView(TypedDict):
     exceeded: bool
 
 
+class NearestIntentView(TypedDict):
+    """An intent that can be kept, by the forecast."""
+
+    difference: str
+    intent: dict[str, Any]
+
+
 class OutcomeView(TypedDict):
     """Outcome of one tunable."""
 
@@ -1557,6 +1595,7 @@ class PlanCreate(TypedDict):
     values: NotRequired[dict[str, bool | int | str | None]]
     steps: NotRequired[list[dict[str, Any]] | None]
     without_profile: NotRequired[bool]
+    intent: NotRequired[dict[str, Any] | None]
 
 
 class PlanItemView(TypedDict):
@@ -1590,6 +1629,7 @@ class PlanView(TypedDict):
     step_texts: list[str]
     disks: list[PlannedDiskView]
     virsh: VirshView | None
+    intent: IntentPlanView | None
 
 
 class PlannedDiskView(TypedDict):
@@ -1764,6 +1804,7 @@ class ProfileCreate(TypedDict):
     name: str
     values: dict[str, bool | int | str | None]
     steps: NotRequired[list[dict[str, Any]]]
+    intent: NotRequired[dict[str, Any] | None]
     description: NotRequired[str]
     note: NotRequired[str]
 
@@ -1780,6 +1821,7 @@ class ProfilePatch(TypedDict):
 
     values: NotRequired[dict[str, bool | int | str | None] | None]
     steps: NotRequired[list[dict[str, Any]] | None]
+    intent: NotRequired[dict[str, Any] | None]
     description: NotRequired[str | None]
     note: NotRequired[str]
 
@@ -1789,6 +1831,7 @@ class ProfileReplace(TypedDict):
 
     values: dict[str, bool | int | str | None]
     steps: NotRequired[list[dict[str, Any]]]
+    intent: NotRequired[dict[str, Any] | None]
     description: NotRequired[str]
     note: NotRequired[str]
 
@@ -1823,6 +1866,7 @@ class ProfileView(TypedDict):
     texts: dict[str, str]
     steps: list[StepView]
     step_texts: list[str]
+    intent: IntentView | None
     note: str
     created_at: str
     revised_at: str
@@ -2123,6 +2167,7 @@ class RevisionView(TypedDict):
     texts: dict[str, str]
     steps: list[StepView]
     step_texts: list[str]
+    intent: IntentView | None
     note: str
     created_at: str
 

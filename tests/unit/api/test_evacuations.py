@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from uuid import UUID
 
+import pytest
+
 from tests.support.api import Api
 from tests.support.fakes import VM
+from vmtune.engine import dirty_probe
 from vmtune.model.migration.record import MigrationState
 
 
@@ -94,3 +97,36 @@ async def test_a_place_in_the_queue_is_told(api: Api) -> None:
     assert (done["state"], done["abort"], done["queued"]) == ("cancelled", "aborted", False)
     bad = await api.ask("POST", "/migrations", {**body, "priority": 101}, expect=422)
     assert bad["errors"][0]["field"] == "priority"
+
+
+async def test_an_evacuations_intent_is_shown_and_a_bad_one_refused(api: Api) -> None:
+    bad = {"intent": {"max_silence_ms": "1 parsec"}}
+    refused = await api.ask("POST", "/hosts/a/evacuations", bad, expect=422)
+    assert refused["errors"][0]["field"] == "intent.max_silence_ms"
+    goals = {"max_silence_ms": 500, "otherwise": "keep-trying"}
+    only_vm = {"intent": goals, "destinations": ["b"]}
+    made = await api.ask("POST", "/hosts/a/evacuations", only_vm, expect=202)
+    assert made["intent"]["stated"] == {**goals, "may": ["compress", "zero_copy"]}
+    async with asyncio.timeout(60):
+        await api.jobs.wait(made["id"])
+    (moved,) = (await api.get(f"/hosts/a/evacuations/{made['id']}/vms"))["items"]
+    migration = await api.get(f"/migrations/{moved['migration']}")
+    assert migration["intent"]["stated"] == made["intent"]["stated"]
+
+
+async def test_a_plan_shows_the_choices_for_an_intent_with_their_reasons(api: Api) -> None:
+    body = {"destination": "b", "intent": {"max_silence_ms": 500, "max_slowdown_percent": 20}}
+    plan = await api.ask("POST", f"/vms/{VM}/plan", body)
+    found = plan["intent"]
+    chosen = {choice["tunable"]: choice for choice in found["choices"]}
+    assert chosen["downtime_limit_ms"]["value"]["value"] == 95
+    assert all(choice["reason"] for choice in found["choices"])
+    assert {item["tunable"] for item in plan["items"]} >= chosen.keys()
+    assert (await api.ask("POST", f"/vms/{VM}/plan", {"destination": "b"}))["intent"] is None
+    refused = await api.ask("POST", f"/vms/{VM}/plan", {"intent": body["intent"]}, expect=422)
+    assert refused["errors"][0]["field"] == "destination"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dirty_probe, "WINDOWS_MS", (50, 60))

@@ -230,3 +230,35 @@ async def test_pages_continue_where_they_ended(api: Api) -> None:
 )
 async def test_bad_paging_is_refused(api: Api, query: str, problem: tuple[str, str]) -> None:
     assert await api.refused("GET", f"/profiles?{query}", status=422) == [problem]
+
+
+async def test_a_profiles_intent_is_kept_changed_restored_and_removed(api: Api) -> None:
+    goals = {"max_silence_ms": "500ms", "deadline_s": "2min"}
+    made = await api.post("/profiles", {"name": "gently", "values": VALUES, "intent": goals})
+    assert made["intent"]["stated"]["max_silence_ms"] == 500
+    assert made["intent"]["text"].startswith("silence at most 500 ms, within 120 s")
+
+    async def send(method: str, body: object, revision: int) -> dict[str, Any]:
+        answer = await api.send(method, "/profiles/gently", body, if_match=f'"{revision}"')
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    kept = await send("PATCH", {"values": {"multifd_channels": 4}}, 1)
+    assert (kept["revision"], kept["intent"]) == (2, made["intent"])
+    changed = await send("PATCH", {"intent": {"deadline_s": 60}}, 2)
+    assert changed["intent"]["stated"]["deadline_s"] == 60
+    assert (await send("PATCH", {"intent": {"deadline_s": 60}}, 3))["revision"] == 3
+    gone = await send("PUT", {"values": VALUES}, 3)
+    assert gone["intent"] is None
+    first = await api.get("/profiles/gently/revisions/1")
+    assert first["intent"] == made["intent"]
+    back = await api.send("POST", "/profiles/gently/revisions/1/restore", if_match='"4"')
+    assert back.json()["intent"] == made["intent"]
+
+
+async def test_a_bad_intent_of_a_profile_names_its_field(api: Api) -> None:
+    bad = {"name": "bad", "values": {}, "intent": {"deadline_s": "2kg"}}
+    refused = await api.send("POST", "/profiles", bad)
+    assert refused.status_code == 422
+    assert [each["field"] for each in refused.json()["errors"]] == ["intent.deadline_s"]
+    assert (await api.get("/profiles"))["items"] == []

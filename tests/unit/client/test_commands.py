@@ -35,7 +35,7 @@ def test_plan_exits_by_what_it_found(
     ran = vmtune("plan", "db1", "--profile", "fast", "--revision", "3", "--to", "rack2")
     assert ran.code == code
     assert service.only("POST", f"/vms/{docs.VM}/plan").body == {
-        "profile": "fast", "revision": 3, "destination": "rack2",
+        "profile": "fast", "revision": 3, "destination": "rack2", "intent": None,
     }  # fmt: skip
     assert service.only("GET", "/vms").query["name"] == ["db1"]
     assert "multifd" in ran.out

@@ -6,8 +6,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.support.api import Api
+from tests.unit.client.conftest import Vmtune
 from vmtune.client.intent_options import intent_options
-from vmtune.client.views.intent import intent_fields
+from vmtune.client.views.intent import intent_fields, intent_plan_lines
 
 
 def stated(*options: str) -> object:
@@ -48,3 +50,32 @@ def test_what_was_kept_is_said(kept: bool, word: str) -> None:
     assert word in click.unstyle(shown["silence"])
     assert shown["pinned"] == "tls"
     assert dict(intent_fields(None)) == {}
+
+
+def test_a_plan_says_choices_reasons_and_the_nearest() -> None:
+    choice = {"tunable": "downtime_limit_ms", "value": {"text": "95 ms"}, "reason": "begins low"}
+    found = {
+        "text": "silence at most 500 ms", "forecast": "is not expected to be kept: too slow",
+        "runs": 3, "choices": [choice], "pinned": ["multifd"],
+        "nearest": [{"difference": "deadline_s of 95 s", "intent": {}}],
+    }  # fmt: skip
+    assert list(intent_plan_lines(found)) == [
+        "",
+        "intent: silence at most 500 ms",
+        "  is not expected to be kept: too slow (by 3 earlier migrations)",
+        "  downtime_limit_ms = 95 ms: begins low",
+        "  pinned: multifd",
+        "  could be kept with deadline_s of 95 s",
+    ]
+    assert list(intent_plan_lines(None)) == []
+
+
+def test_profiles_and_evacuations_take_an_intent(real: Api, vmtune: Vmtune) -> None:
+    made = vmtune("profile", "create", "gently", "--silence", "500ms", "--within", "2min")
+    assert made.code == 0, made.err
+    assert "silence at most 500 ms" in made.out
+    changed = vmtune("profile", "set", "gently", "--silence", "100ms", "--json")
+    assert changed.document["intent"]["stated"]["max_silence_ms"] == 100
+    bad = vmtune("evacuate", "a", "--silence", "1 parsec", "--no-wait")
+    assert bad.code == 1
+    assert "intent.max_silence_ms" in bad.err

@@ -24,6 +24,23 @@ def intent_fields(intent: Document | None) -> Iterator[tuple[str, str]]:
         yield _WORDS[goal["goal"]], _kept(goal)
 
 
+def intent_plan_lines(intent: Document | None) -> Iterator[str]:
+    """An intent in a plan: what is expected, each choice with its reason, and else the nearest."""
+    if intent is None:
+        return
+    yield ""
+    yield f"intent: {intent['text']}"
+    runs = intent["runs"]
+    rests = "" if not runs else f" (by {runs} earlier migration{'' if runs == 1 else 's'})"
+    yield f"  {intent['forecast']}{rests}"
+    for choice in intent["choices"]:
+        yield f"  {choice['tunable']} = {choice['value']['text']}: {choice['reason']}"
+    if intent["pinned"]:
+        yield f"  pinned: {', '.join(intent['pinned'])}"
+    for near in intent["nearest"]:
+        yield f"  could be kept with {near['difference']}"
+
+
 def _kept(goal: Document) -> str:
     unit = 1 if goal["goal"] == "max_silence_ms" else 1000
     took = render.milliseconds(round(goal["measured"] * unit))

@@ -10,6 +10,7 @@ from uuid import UUID, uuid5
 
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.facts import VmState
+from vmtune.model.migration.intent import Intent
 
 PRIORITY_LABEL = "priority"
 """The VM's label whose value, a whole number, says how early it moves; 0 where it has none."""
@@ -147,6 +148,7 @@ class Evacuation:
     :param max_outgoing: fewer at once than the service's limit; None for that.
     :param stop_after_failures: it stops when so many migrations have failed; None: never.
     :param reason: why it failed or stopped; empty where a person said so.
+    :param intent: that each migration has to keep; None for that of each VM's profile.
     """
 
     id: UUID
@@ -161,6 +163,7 @@ class Evacuation:
     reason: str
     created_at: datetime
     ended_at: datetime | None = None
+    intent: Intent | None = None
 
 
 @dataclass(frozen=True, slots=True)

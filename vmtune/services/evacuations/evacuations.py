@@ -91,6 +91,7 @@ class EvacuationService:
             max_outgoing=request.max_outgoing,
             stop_after_failures=request.stop_after_failures,
             profile=request.profile or "",
+            intent=request.intent,
         )
         await self._publish(record)
         await self._jobs.submit(EVACUATION_KIND, str(record.id))

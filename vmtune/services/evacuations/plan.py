@@ -28,6 +28,7 @@ from vmtune.model.evacuation.placement import Candidate, Placement, place, room_
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.disks import DiskRoom
 from vmtune.model.host.facts import Connection, HostFacts, VmState
+from vmtune.model.migration.intent import Intent
 from vmtune.services.hosts.hosts import HostService, SeenVm
 from vmtune.services.tuning.planning import PlanService
 from vmtune.storage import Store
@@ -52,6 +53,7 @@ class EvacuationRequest:
     :param profile: None for the one assigned to each VM.
     :param priority: of its migrations in the queue.
     :param among: the caller's hosts; None for all.
+    :param intent: that each migration has to keep; None for that of each VM's profile.
     """
 
     host: str
@@ -64,6 +66,7 @@ class EvacuationRequest:
     max_outgoing: int | None = None
     stop_after_failures: int | None = None
     among: frozenset[str] | None = None
+    intent: Intent | None = None
 
 
 class EvacuationPlanner:

@@ -36,6 +36,7 @@ from vmtune.model.evacuation.evacuation import (
     migration_id,
 )
 from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.intent import dump_intent
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.services.evacuations.plan import MAX_TRIES, EvacuationPlanner, EvacuationRequest
 from vmtune.services.events import EventBus
@@ -166,6 +167,7 @@ class VmMover:
                     priority=record.priority,
                     source=record.host,
                     id=id,
+                    intent=None if record.intent is None else dump_intent(record.intent),
                 )
             except DuplicateName:
                 return vm

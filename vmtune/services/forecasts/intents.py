@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from vmtune.errors import Blocked, Problem
+from vmtune.errors import Blocked, InvalidInput, Problem
 from vmtune.intent.choosing import Chosen, Offer, choose
-from vmtune.intent.feasible import Basis, difference, nearest
+from vmtune.intent.feasible import difference, nearest
 from vmtune.model.host.facts import VmFacts
-from vmtune.model.migration.intent import Intent, Otherwise, describe
+from vmtune.model.migration.intent import Intent, Otherwise, describe, parse_intent
 from vmtune.model.migration.stated_intent import StatedIntent
 from vmtune.services.forecasts.forecasts import ForecastService
-from vmtune.services.tuning.planning import PlanService
+from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.services.tuning.profiles import RawSteps
 
 _OFFERED = 3
@@ -25,10 +25,19 @@ class IntentPlan:
     """What to migrate with.
 
     :param values: the user's, and the chosen ones.
+    :param planned: the plan for them.
+    :param kept: whether it is expected to be kept; None where that cannot be said.
+    :param nearest: intents that can be kept, where this one is not expected to be, each with what
+        differs; the nearest first.
+    :param runs: how many earlier migrations say what the path carries; None where it is not known.
     """
 
     values: Mapping[str, object]
     stated: StatedIntent
+    planned: Planned
+    kept: bool | None
+    nearest: tuple[tuple[str, Intent], ...]
+    runs: int | None
 
 
 class IntentService:
@@ -37,6 +46,34 @@ class IntentService:
     def __init__(self, forecasts: ForecastService, plans: PlanService) -> None:
         self.forecasts = forecasts
         self._plans = plans
+
+    async def plan(
+        self,
+        raw: object,
+        vm: UUID,
+        destination: str | None,
+        profile: str | None = None,
+        revision: int | None = None,
+        values: Mapping[str, object] | None = None,
+        steps: RawSteps | None = None,
+        without_profile: bool = False,
+    ) -> IntentPlan:
+        """What an intent as JSON comes to; as :meth:`consider`.
+
+        :raise InvalidInput: it cannot be accepted, or is for no migration, or *without_profile*.
+        """
+        intent = parse_intent(raw)
+        if destination is None or without_profile:
+            missing = "destination" if destination is None else "without_profile"
+            raise InvalidInput(
+                "an intent is for the migration of a VM with its profile",
+                field=missing,
+                code="needs_migration",
+                remedy="name a destination, or leave out intent"
+                if destination is None
+                else "leave out without_profile, or intent",
+            )
+        return await self.consider(intent, vm, destination, profile, revision, values, steps)
 
     async def choose(
         self,
@@ -48,10 +85,29 @@ class IntentService:
         values: Mapping[str, object] | None = None,
         steps: RawSteps | None = None,
     ) -> IntentPlan:
-        """The settings for *intent*. Measures the VM for some 17 s where that was not done lately.
+        """The settings for *intent*, as :meth:`consider` finds them.
+
+        :raise Blocked: it cannot be kept, and is to be refused then; with the nearest that can.
+        """
+        found = await self.consider(intent, vm, destination, profile, revision, values, steps)
+        if intent.otherwise is Otherwise.REFUSE and found.kept is False:
+            raise _refusal(found)
+        return found
+
+    async def consider(
+        self,
+        intent: Intent,
+        vm: UUID,
+        destination: str,
+        profile: str | None = None,
+        revision: int | None = None,
+        values: Mapping[str, object] | None = None,
+        steps: RawSteps | None = None,
+    ) -> IntentPlan:
+        """The settings for *intent*, and whether it is expected to be kept. Measures the VM for
+        some 17 s where that was not done lately.
 
         :param values: the user's; they win over chosen ones, as do the profile's.
-        :raise Blocked: it cannot be kept, and is to be refused then; with the nearest that can.
         :raise VmtuneError: as :meth:`ForecastService.forecast`.
         """
         given = dict(values or {})
@@ -62,8 +118,6 @@ class IntentService:
         basis = await self.forecasts.basis(planned, destination, limit)
         pinned = frozenset(given) | frozenset(planned.desired.values)
         chosen = choose(intent, basis, _offer(planned.facts), pinned)
-        if intent.otherwise is Otherwise.REFUSE:
-            _refuse(intent, basis, chosen)
         added = {choice.tunable: choice.value for choice in chosen.choices}
         tried = await self._plans.plan(
             vm, profile, revision, destination, values={**given, **added}, steps=steps
@@ -77,7 +131,21 @@ class IntentService:
             _promise(chosen),
             () if (probe := self.forecasts.measured(vm)) is None else probe.curve().points,
         )
-        return IntentPlan({**given, **{c.tunable: c.value for c in kept}}, stated)
+        with_chosen = {**given, **{c.tunable: c.value for c in kept}}
+        if len(kept) < len(chosen.choices):
+            tried = await self._plans.plan(
+                vm, profile, revision, destination, values=with_chosen, steps=steps
+            )
+        promised = None if chosen.judgement is None else chosen.judgement.kept
+        near = nearest(intent, basis)[:_OFFERED] if basis and promised is False else ()
+        return IntentPlan(
+            with_chosen,
+            stated,
+            tried,
+            promised,
+            tuple((difference(intent, other), other) for other in near),
+            None if basis is None else basis.throughput.records,
+        )
 
 
 def _offer(facts: VmFacts) -> Offer:
@@ -90,14 +158,12 @@ def _offer(facts: VmFacts) -> Offer:
     )
 
 
-def _refuse(intent: Intent, basis: Basis | None, chosen: Chosen) -> None:
-    if basis is None or chosen.judgement is None or chosen.judgement.kept is not False:
-        return
-    offers = [difference(intent, other) for other in nearest(intent, basis)[:_OFFERED]]
+def _refusal(found: IntentPlan) -> Blocked:
+    offers = [words for words, _ in found.nearest]
     helps = "it could be kept with " + ", or with ".join(offers) if offers else ""
-    message = f"{describe(intent)}: {chosen.judgement.reason}"
+    message = f"{describe(found.stated.intent)}: {found.stated.forecast}"
     remedy = "; ".join(filter(None, (helps, "or set otherwise to keep-trying")))
-    raise Blocked(
+    return Blocked(
         "the intent cannot be kept",
         problems=[Problem("intent", "intent_infeasible", message, remedy)],
     )

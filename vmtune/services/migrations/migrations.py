@@ -29,7 +29,7 @@ from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.controls import ACTIONS, why_not
 from vmtune.model.migration.copy_progress import MigrationPhase, phase_of
-from vmtune.model.migration.intent import parse_intent
+from vmtune.model.migration.intent import Intent, parse_intent
 from vmtune.model.migration.record import (
     ABORT_WAITS,
     AbortState,
@@ -39,6 +39,7 @@ from vmtune.model.migration.record import (
     QemuStatus,
     Trigger,
 )
+from vmtune.model.migration.stated_intent import StatedIntent
 from vmtune.model.migration.step_text import describe
 from vmtune.model.migration.steps import SetValues, StepAction
 from vmtune.model.plan.plan import refuse
@@ -103,8 +104,8 @@ class MigrationService:
         :param priority: among queued migrations; higher goes first.
         :param source: the host on which it has to be; None for any.
         :param id: given by a caller that must know it beforehand; else a new one.
-        :param intent: as JSON, what to steer it towards; None for none. The VM is then measured
-            first.
+        :param intent: as JSON, what to steer it towards; None for the profile's, if it has one. The
+            VM is then measured first.
         :raise Blocked: the preflight found blockers that *overrides* does not name, or the intent
             cannot be kept.
         :raise InvalidInput: an override that is no blocker's code.
@@ -114,12 +115,8 @@ class MigrationService:
         """
         _check_priority(priority)
         check_overrides(overrides)
-        given, stated = values, None
-        if intent is not None:
-            found = await self.intents.choose(
-                parse_intent(intent), vm, destination, profile, revision, values, steps
-            )
-            given, stated = found.values, found.stated
+        given: Mapping[str, object] | None = values
+        stated: StatedIntent | None = None
 
         async def plan() -> Planned:
             planned = await self._plans.plan(
@@ -147,7 +144,19 @@ class MigrationService:
                 intent=stated,
             )
 
+        async def choose(goals: Intent) -> None:
+            nonlocal given, stated
+            found = await self.intents.choose(
+                goals, vm, destination, profile, revision, values, steps
+            )
+            given, stated = found.values, found.stated
+
+        if intent is not None:
+            await choose(parse_intent(intent))
         planned = await plan()
+        if intent is None and planned.desired.intent is not None:
+            await choose(planned.desired.intent)
+            planned = await plan()
         try:
             record = await asyncio.to_thread(begin, planned)
         except OperationInProgress:

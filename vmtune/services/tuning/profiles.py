@@ -9,6 +9,7 @@ from uuid import UUID
 
 from vmtune.errors import InvalidInput, NotFound, Problem
 from vmtune.model.host.inventory import EventTopic
+from vmtune.model.migration.intent import Intent, dump_intent, parse_intent
 from vmtune.model.migration.steps import Step, accept_steps, dump_steps, parse_steps
 from vmtune.model.profile import (
     Assignment,
@@ -49,15 +50,18 @@ class ProfileService:
         description: str = "",
         note: str = "",
         steps: RawSteps = (),
+        intent: object = None,
     ) -> Profile:
         """A new profile at revision 1.
 
         :param steps: convergence steps as JSON; see :mod:`vmtune.model.migration.steps`.
+        :param intent: as JSON, what migrations with it have to keep; None for none.
         :raise InvalidInput: a bad name, or values or steps that are unknown, out of range or
             contradict each other.
         :raise DuplicateName: the name is taken.
         """
         accepted, taken = accept(values, steps, self.tunables)
+        stated = None if intent is None else parse_intent(intent)
         profile = await asyncio.to_thread(
             self._store.profiles.create,
             check_profile_name(name),
@@ -65,6 +69,7 @@ class ProfileService:
             accepted,
             note,
             taken,
+            stated,
         )
         await self._publish(profile, "created")
         return profile
@@ -77,13 +82,15 @@ class ProfileService:
         note: str = "",
         description: str | None = None,
         steps: RawSteps = (),
+        intent: object = None,
     ) -> Profile:
-        """A new revision with *values* and *steps*, all of them; the same ones make none.
+        """A new revision with *values*, *steps* and *intent*, all of them; the same make none.
 
         :param expected: the revision that the change was made on; None to skip the check.
         :raise StaleRevision: the profile has a newer revision.
         """
         accepted, taken = accept(values, steps, self.tunables)
+        stated = None if intent is None else parse_intent(intent)
         profile = await asyncio.to_thread(
             self._store.profiles.revise,
             name,
@@ -92,6 +99,7 @@ class ProfileService:
             expected=expected,
             description=description,
             steps=taken,
+            intent=stated,
         )
         await self._publish(profile, "revised")
         return profile
@@ -104,13 +112,15 @@ class ProfileService:
         note: str = "",
         description: str | None = None,
         steps: RawSteps | None = None,
+        intent: object = None,
     ) -> Profile:
         """A new revision with *changes* applied to the current values; null unsets a tunable.
 
         :param steps: all of them; None keeps the current ones.
+        :param intent: instead of the current one; None keeps that.
         :raise InvalidInput: no change, or a value that is refused.
         """
-        if not changes and description is None and steps is None:
+        if not changes and description is None and steps is None and intent is None:
             raise InvalidInput(
                 "no change is given",
                 field="values",
@@ -121,13 +131,16 @@ class ProfileService:
         # The merge used the current revision's values: they must not have changed meanwhile.
         seen = current.current.number if expected is None else expected
         kept = dump_steps(current.current.steps) if steps is None else steps
-        return await self.revise(name, merged, seen, note, description, kept)
+        if intent is None:
+            intent = _dumped(current.current.intent)
+        return await self.revise(name, merged, seen, note, description, kept, intent)
 
     async def restore(self, name: str, number: int, expected: int | None) -> Profile:
-        """A new revision that has the values and steps of an older one."""
+        """A new revision that has the values, steps and intent of an older one."""
         old = await self.revision(name, number)
-        note = f"values of revision {number}"
-        return await self.revise(name, old.values, expected, note, None, dump_steps(old.steps))
+        note, steps = f"values of revision {number}", dump_steps(old.steps)
+        intent = _dumped(old.intent)
+        return await self.revise(name, old.values, expected, note, None, steps, intent)
 
     async def delete(self, name: str) -> None:
         """Delete a profile; its revisions stay readable from what refers to them.
@@ -148,6 +161,10 @@ class ProfileService:
     async def _publish(self, profile: Profile, change: str) -> None:
         data = {"change": change, "revision": profile.current.number}
         await self._bus.publish(EventTopic.PROFILE, profile.name, data)
+
+
+def _dumped(intent: Intent | None) -> object:
+    return None if intent is None else dump_intent(intent)
 
 
 def accept(
@@ -179,12 +196,14 @@ class DesiredValues:
 
     :param profile: empty if no profile was named or assigned: untuned.
     :param steps: the convergence steps of its migration.
+    :param intent: what its migration has to keep; None for none.
     """
 
     profile: str
     revision: int
     values: Mapping[str, Value]
     steps: tuple[Step, ...] = ()
+    intent: Intent | None = None
 
 
 UNTUNED = DesiredValues("", 0, {})
@@ -261,7 +280,7 @@ class AssignmentService:
             return chosen
         raw = dump_steps(chosen.steps) if steps is None else steps
         accepted, taken = accept({**chosen.values, **(values or {})}, raw, self._profiles.tunables)
-        return DesiredValues(chosen.profile, chosen.revision, accepted, taken)
+        return DesiredValues(chosen.profile, chosen.revision, accepted, taken, chosen.intent)
 
     async def _chosen(
         self, vm: UUID, host: str, profile: str | None, revision: int | None = None
@@ -282,7 +301,7 @@ class AssignmentService:
             current = (await self._profiles.get(profile)).current
         else:
             current = await self._profiles.revision(profile, revision)
-        return DesiredValues(profile, current.number, current.values, current.steps)
+        return DesiredValues(profile, current.number, current.values, current.steps, current.intent)
 
 
 def _uuid_text(text: str) -> str:

@@ -21,6 +21,7 @@ from vmtune.model.evacuation.evacuation import (
     Tally,
 )
 from vmtune.model.findings.table import FINDINGS, Finding
+from vmtune.model.migration.intent import Intent
 from vmtune.storage.columns import storable
 from vmtune.storage.database import Database
 from vmtune.storage.mapping import Mapper, Stored
@@ -65,6 +66,7 @@ class EvacuationRepository:
         stop_after_failures: int | None = None,
         profile: str = "",
         id: UUID | None = None,
+        intent: Intent | None = None,
     ) -> Evacuation:
         """Record an evacuation before its first migration; it runs from now on.
 
@@ -86,6 +88,7 @@ class EvacuationRepository:
                     state=EvacuationState.RUNNING,
                     reason="",
                     created_at=self._database.now(),
+                    intent=intent,
                 )
             )
             session.add(row)

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from vmtune.errors import Conflict, DuplicateName, NotFound, StaleRevision
+from vmtune.model.migration.intent import Intent
 from vmtune.model.migration.steps import Step, dump_steps, load_steps
 from vmtune.model.profile import Profile, Revision, describe
 from vmtune.model.tunables.tunable import Value
@@ -39,6 +40,7 @@ class ProfileRepository:
         values: Mapping[str, Value],
         note: str = "",
         steps: Sequence[Step] = (),
+        intent: Intent | None = None,
     ) -> Profile:
         """A new profile. Its first revision is number 1, unless a deleted profile had the name.
 
@@ -58,7 +60,7 @@ class ProfileRepository:
                 session.add(row)
                 session.flush()
             row.description, row.created_at, row.deleted_at = description, now, None
-            return self._add_revision(session, row, values, steps, note)
+            return self._add_revision(session, row, values, steps, note, intent)
 
     def get(self, name: str) -> Profile:
         """The profile of that name at its current revision.
@@ -111,12 +113,13 @@ class ProfileRepository:
         expected: int | None = None,
         description: str | None = None,
         steps: Sequence[Step] = (),
+        intent: Intent | None = None,
     ) -> Profile:
-        """Give a profile new values and steps, as a new revision, or a new description,
+        """Give a profile new values, steps and intent, as a new revision, or a new description,
         without one.
 
-        Values that equal the current ones, in the same order or another, and the same steps
-        make no revision: the answer to the same request twice is the same.
+        Values that equal the current ones, in the same order or another, and the same steps and
+        intent make no revision: the answer to the same request twice is the same.
 
         :param expected: the revision that the caller has seen; None to skip that check.
         :raise NotFound: there is none of that name.
@@ -134,9 +137,11 @@ class ProfileRepository:
                 row.description = description
                 session.flush()
             current = _revision_row(session, name, row.current)
-            if _same(current.values, values) and current.steps == dump_steps(steps):
+            known = _MAP.record(current)
+            same = known.steps == tuple(steps) and known.intent == intent
+            if same and _same(current.values, values):
                 return _profile(row, current)
-            return self._add_revision(session, row, values, steps, note)
+            return self._add_revision(session, row, values, steps, note, intent)
 
     def revision(self, name: str, number: int) -> Revision:
         """One revision, also of a profile that was deleted.
@@ -198,10 +203,12 @@ class ProfileRepository:
         values: Mapping[str, Value],
         steps: Sequence[Step],
         note: str,
+        intent: Intent | None,
     ) -> Profile:
         row.current += 1
+        now = self._database.now()
         revision = _MAP.row(
-            Revision(row.name, row.current, values, note, self._database.now(), tuple(steps))
+            Revision(row.name, row.current, values, note, now, tuple(steps), intent)
         )
         session.add(revision)
         session.flush()

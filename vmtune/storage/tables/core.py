@@ -111,6 +111,7 @@ class RevisionRow(Base):
     steps: Mapped[JsonList]
     note: Mapped[str] = mapped_column(Plain("note"))
     created_at: Mapped[datetime]
+    intent: Mapped[JsonObject | None] = mapped_column(Json)
 
 
 class AssignmentRow(Base):

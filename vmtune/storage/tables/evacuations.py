@@ -8,8 +8,8 @@ from uuid import UUID
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from vmtune.storage.columns import Number, Plain
-from vmtune.storage.tables.core import Base, JsonList
+from vmtune.storage.columns import Json, Number, Plain
+from vmtune.storage.tables.core import Base, JsonList, JsonObject
 
 
 class SlotRow(Base):
@@ -57,6 +57,7 @@ class EvacuationRow(Base):
     reason: Mapped[str] = mapped_column(Plain("reason"))
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
+    intent: Mapped[JsonObject | None] = mapped_column(Json)
 
 
 class EvacuationVmRow(Base):

@@ -677,7 +677,8 @@ export interface paths {
         put?: never;
         /**
          * Plan Vm
-         * @description Plan an application or migration: changes, their routes, and findings. Changes nothing.
+         * @description Plan an application or migration: changes, their routes, and findings. Changes nothing. With
+         *     an intent: the settings that are chosen for it and why, and the nearest that can be kept.
          */
         post: operations["plan_vm"];
         delete?: never;
@@ -3429,6 +3430,23 @@ export interface components {
             step_texts: string[];
         };
         /**
+         * ChoiceView
+         * @description A setting that was chosen for an intent.
+         */
+        ChoiceView: {
+            /**
+             * Tunable
+             * @description Name of the tunable.
+             */
+            tunable: string;
+            value: components["schemas"]["ValueText"];
+            /**
+             * Reason
+             * @description Why it was chosen, with the figures.
+             */
+            reason: string;
+        };
+        /**
          * Comparison
          * @description B compared with A for one metric.
          */
@@ -4472,6 +4490,13 @@ export interface components {
              * @description Stop after so many failed migrations.
              */
             stop_after_failures?: number | null;
+            /**
+             * Intent
+             * @description What each migration has to keep; null for the intent of each VM's profile. Each VM is measured before its turn, and stays if its intent cannot be kept.
+             */
+            intent?: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * EvacuationPage
@@ -4576,6 +4601,8 @@ export interface components {
              * @description Null for the profile assigned to each VM.
              */
             profile: string | null;
+            /** @description What each migration has to keep. */
+            intent: components["schemas"]["IntentView"] | null;
             state: components["schemas"]["EvacuationState"];
             /**
              * Ended
@@ -5855,6 +5882,77 @@ export interface components {
             broken_at: number | null;
         };
         /**
+         * IntentPlanView
+         * @description What an intent comes to for one VM and destination.
+         */
+        IntentPlanView: {
+            /**
+             * Stated
+             * @description The goals and means, in the units of their names.
+             */
+            stated: {
+                [key: string]: unknown;
+            };
+            /**
+             * Text
+             * @description The same in words.
+             */
+            text: string;
+            /**
+             * Choices
+             * @description The settings to begin with.
+             */
+            choices: components["schemas"]["ChoiceView"][];
+            /**
+             * Pinned
+             * @description Tunables that the user or the profile has set, and that stay as they are.
+             */
+            pinned: string[];
+            /**
+             * Forecast
+             * @description Whether it is expected to be kept, and why.
+             */
+            forecast: string;
+            /**
+             * Kept
+             * @description The same; null if that cannot be said.
+             */
+            kept: boolean | null;
+            /**
+             * Refused
+             * @description A migration with it would not start.
+             */
+            refused: boolean;
+            /**
+             * Nearest
+             * @description Intents that can be kept instead, nearest first; empty if this one can.
+             */
+            nearest: components["schemas"]["NearestIntentView"][];
+            /**
+             * Runs
+             * @description Earlier migrations between the two hosts that say what the path carries; 0 if only the bandwidth limit does, null if nothing does.
+             */
+            runs: number | null;
+        };
+        /**
+         * IntentView
+         * @description Goals and means.
+         */
+        IntentView: {
+            /**
+             * Stated
+             * @description The goals and means, in the units of their names.
+             */
+            stated: {
+                [key: string]: unknown;
+            };
+            /**
+             * Text
+             * @description The same in words.
+             */
+            text: string;
+        };
+        /**
          * LabelsReplace
          * @description All labels of a VM; omitted ones are removed.
          */
@@ -6633,6 +6731,24 @@ export interface components {
             exceeded: boolean;
         };
         /**
+         * NearestIntentView
+         * @description An intent that can be kept, by the forecast.
+         */
+        NearestIntentView: {
+            /**
+             * Difference
+             * @description In what it differs: `deadline_s of 95 s`.
+             */
+            difference: string;
+            /**
+             * Intent
+             * @description As a migration takes it.
+             */
+            intent: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * NoteKind
          * @description Why a value has a note.
          * @enum {string}
@@ -6766,6 +6882,13 @@ export interface components {
              * @default false
              */
             without_profile: boolean;
+            /**
+             * Intent
+             * @description Plan a migration by intent: it needs a destination, and the VM is measured for some 17 s unless that was done lately.
+             */
+            intent?: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * PlanItemView
@@ -6867,6 +6990,8 @@ export interface components {
             disks: components["schemas"]["PlannedDiskView"][];
             /** @description The equivalent `virsh migrate`; null without a destination or without libvirt. */
             virsh: components["schemas"]["VirshView"] | null;
+            /** @description The choices for the intent that was given; null without one. */
+            intent: components["schemas"]["IntentPlanView"] | null;
         };
         /**
          * PlannedDiskView
@@ -7445,6 +7570,13 @@ export interface components {
                 [key: string]: unknown;
             }[];
             /**
+             * Intent
+             * @description What migrations with the profile have to keep, unless they have an intent of their own; null for none.
+             */
+            intent?: {
+                [key: string]: unknown;
+            } | null;
+            /**
              * Description
              * @description Description of the profile.
              * @default
@@ -7493,6 +7625,13 @@ export interface components {
                 [key: string]: unknown;
             }[] | null;
             /**
+             * Intent
+             * @description Instead of the current one; null keeps that.
+             */
+            intent?: {
+                [key: string]: unknown;
+            } | null;
+            /**
              * Description
              * @description A new description; null keeps the old one.
              */
@@ -7539,6 +7678,13 @@ export interface components {
             steps: {
                 [key: string]: unknown;
             }[];
+            /**
+             * Intent
+             * @description What migrations with the profile have to keep, unless they have an intent of their own; null for none.
+             */
+            intent?: {
+                [key: string]: unknown;
+            } | null;
             /**
              * Description
              * @description Description of the profile.
@@ -7662,6 +7808,8 @@ export interface components {
              * @description The steps as people read them.
              */
             step_texts: string[];
+            /** @description What migrations with the profile have to keep; null for none. */
+            intent: components["schemas"]["IntentView"] | null;
             /**
              * Note
              * @description A note by people.
@@ -8646,6 +8794,8 @@ export interface components {
              * @description The steps as people read them.
              */
             step_texts: string[];
+            /** @description What migrations with the profile have to keep; null for none. */
+            intent: components["schemas"]["IntentView"] | null;
             /**
              * Note
              * @description A note by people.

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from tests.support.fleet import Fleet, loads
 from tests.support.world import World, after_death, fleet_world
 from vmtune.engine.end_state import GUEST_LOST, ROLLED_BACK
-from vmtune.errors import Conflict, InvalidInput, NotFound, TooLate
+from vmtune.errors import Blocked, Conflict, InvalidInput, NotFound, Problem, TooLate
 from vmtune.model.evacuation.evacuation import (
     EvacuationState,
     EvacuationVmState,
@@ -24,10 +25,13 @@ from vmtune.model.evacuation.evacuation import (
 from vmtune.model.host.disks import DiskRoom
 from vmtune.model.host.facts import Connection, VmState
 from vmtune.model.migration.admission import Limits
-from vmtune.model.migration.record import MigrationState
+from vmtune.model.migration.intent import Intent, Means, parse_intent
+from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.services.evacuations.evacuations import EvacuationStatus
 from vmtune.services.evacuations.plan import EvacuationRequest
+from vmtune.services.forecasts.intents import IntentPlan, IntentService
 from vmtune.services.hosts.hosts import HostService
+from vmtune.services.migrations.migrations import MigrationService
 
 LIMITS = Limits(outgoing=2, incoming=2, all=5)
 
@@ -351,3 +355,43 @@ async def test_what_a_plan_asks_does_not_grow_with_the_fleet(tmp_path: Path) -> 
         sim.calls.clear()
         host, _, _ = await again.locate(plan.vms[0].vm)
         assert (host, sim.calls["vm_facts"]) == ("h00", 1)
+
+
+async def test_each_migration_has_the_evacuations_intent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    start = MigrationService.start
+
+    async def seen(self: MigrationService, *args: Any, **given: Any) -> Migration:
+        asked.append(given.pop("intent"))
+        return await start(self, *args, **given)
+
+    monkeypatch.setattr(MigrationService, "start", seen)
+    intent = Intent(500, 60, 20, may=(Means.THROTTLE,))
+    async with fleet_world(tmp_path, fleet(2), LIMITS) as it:
+        begun = await it.evacuations.start(EvacuationRequest("a", intent=intent))
+        done = await ended(it, begun)
+        assert done.record.intent == intent
+        assert done.record.state is EvacuationState.COMPLETED
+    assert [parse_intent(raw) for raw in asked] == [intent, intent]
+
+
+async def test_a_vm_whose_intent_cannot_be_kept_stays_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sim = fleet(2)
+
+    async def refuses(self: IntentService, *_args: Any) -> IntentPlan:
+        problem = Problem("intent", "intent_infeasible", "it would not end", "allow more")
+        raise Blocked("the intent cannot be kept", problems=[problem])
+
+    monkeypatch.setattr(IntentService, "choose", refuses)
+    async with fleet_world(tmp_path, sim, LIMITS) as it:
+        request = EvacuationRequest("a", intent=Intent(10, 60))
+        done = await ended(it, await it.evacuations.start(request))
+        assert done.record.state is EvacuationState.INCOMPLETE
+        assert loads(sim)["a"] == 2
+        for vm in it.store.evacuations.vms(done.record.id):
+            assert vm.state is EvacuationVmState.NOT_PLACED  # no other host was better
+            assert "intent" in vm.reason

@@ -11,9 +11,10 @@ from tests.support.fakes import VM
 from tests.support.world import World, world
 from vmtune.engine import dirty_probe
 from vmtune.errors import Blocked, InvalidInput
-from vmtune.model.migration.intent import Goal, parse_intent
+from vmtune.model.migration.intent import Goal, dump_intent, parse_intent
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.migration.stated_intent import goals_kept
+from vmtune.model.profile import Target
 
 MIB = 1 << 20
 LIMITED = {"max_bandwidth_bytes_per_s": 100 * MIB}
@@ -86,3 +87,65 @@ def test_goals_are_held_against_what_happened() -> None:
     silence, deadline = goals_kept(intent, total_ms=61_000, downtime_ms=500)
     assert (silence.goal, silence.kept) == (Goal.SILENCE, True)
     assert (deadline.goal, deadline.kept) == (Goal.DEADLINE, False)
+
+
+GOALS = {"max_silence_ms": 500, "max_slowdown_percent": 20, **LIMITED}
+
+
+async def test_a_profiles_intent_is_that_of_its_migrations(it: World) -> None:
+    await it.profiles.create("gently", {"announce_rounds": 3}, intent=GOALS)
+    record = await it.migrations.start(VM, "b", "gently")
+    assert record.intent is not None
+    assert record.intent.intent == parse_intent(GOALS)
+    assert record.wanted["downtime_limit_ms"] == 95
+    assert record.wanted["announce_rounds"] == 3
+
+
+async def test_an_assigned_profiles_intent_counts_and_one_of_its_own_wins(it: World) -> None:
+    await it.profiles.create("gently", {}, intent=GOALS)
+    await it.assignments.add(Target.DEFAULT, "", "gently")
+    own = {"max_silence_ms": 1000, **LIMITED}
+    record = await it.migrations.start(VM, "b", intent=own)
+    assert record.intent is not None
+    assert record.intent.intent == parse_intent(own)
+    await it.until(lambda: it.store.migrations.get(record.id).state.ended)
+
+
+async def test_an_assigned_profiles_intent_is_refused_like_any(it: World) -> None:
+    it.source.ring.changed_mib_per_s = 1000
+    tight = {"max_silence_ms": 20, "deadline_s": 60, **LIMITED}
+    await it.profiles.create("tight", {}, intent=tight)
+    await it.assignments.add(Target.DEFAULT, "", "tight")
+    with pytest.raises(Blocked, match="could be kept with"):
+        await it.migrations.start(VM, "b")
+    assert not it.store.migrations.list(vm=VM).items
+
+
+async def test_a_plan_tells_the_choices_and_the_nearest_intents(it: World) -> None:
+    found = await it.migrations.intents.plan(GOALS, VM, "b")
+    assert (found.kept, found.nearest, found.runs) == (True, (), 0)
+    wanted = {item.tunable: item.wanted for item in found.planned.plan.items}
+    assert wanted["downtime_limit_ms"] == 95
+    assert set(found.stated.chosen) <= set(wanted)
+    it.source.ring.changed_mib_per_s = 1000
+    it.migrations.intents.forecasts._probes.clear()
+    tight = {"max_silence_ms": 20, "deadline_s": 60, **LIMITED}
+    refused = await it.migrations.intents.plan(tight, VM, "b")
+    assert refused.kept is False
+    words, nearest = refused.nearest[0]
+    assert words
+    again = await it.migrations.intents.plan(dump_intent(nearest), VM, "b")
+    assert again.kept is True
+    assert not it.store.migrations.list(vm=VM).items
+
+
+@pytest.mark.parametrize(
+    ("destination", "without_profile", "field"),
+    [(None, False, "destination"), ("b", True, "without_profile")],
+)
+async def test_an_intent_is_planned_for_a_migration_alone(
+    it: World, destination: str | None, without_profile: bool, field: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await it.migrations.intents.plan(GOALS, VM, destination, without_profile=without_profile)
+    assert refused.value.problems[0].field == field

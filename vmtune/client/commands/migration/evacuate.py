@@ -9,6 +9,7 @@ import click
 from vmtune.client.complete import hosts, profiles
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document, segment
+from vmtune.client.intent_options import intent_options
 from vmtune.client.session import (
     CLEAN,
     DIFFERENCES,
@@ -66,6 +67,7 @@ _ORDERS = ("priority", "largest-first", "smallest-first")
     "--maintenance", is_flag=True,
     help="Begin the host's maintenance first: it gets no VMs until `host maintenance HOST --end`.",
 )  # fmt: skip
+@intent_options
 @click.option("--plan", "only_plan", is_flag=True, help="Show the plan without moving anything.")
 @click.option("--no-wait", is_flag=True, help="Start it and return; see `evacuation show`.")
 @common
@@ -84,12 +86,14 @@ def evacuate(
     maintenance: bool,
     only_plan: bool,
     no_wait: bool,
+    intent: Document | None,
 ) -> int:
     """Move all VMs of HOST to other hosts, live.
 
     Shows the preflight of every VM first. VMs with blockers are not moved; they are listed
     with the reason. The other VMs move a few at a time, within the service's limits. An
-    evacuation survives a restart of the service.
+    evacuation survives a restart of the service. With goals (--silence, --within, ...) each VM is
+    measured and migrated by that intent; one whose intent cannot be kept remains.
 
     Ctrl-C stops watching; the evacuation continues. Exits 0 if all VMs have moved (with --plan:
     would move), 2 if some remain, 1 on an error.
@@ -101,6 +105,7 @@ def evacuate(
         "max_outgoing": max_outgoing,
         "priority": priority,
         "stop_after_failures": stop_after_failures,
+        "intent": intent,
         **_overridden(session, host, overrides),
     }
     if only_plan or session.shows_progress:

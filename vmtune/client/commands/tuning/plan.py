@@ -8,9 +8,11 @@ import click
 
 from vmtune.client.complete import hosts, profiles, vms
 from vmtune.client.connection.http import Document
+from vmtune.client.intent_options import intent_options
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
 from vmtune.client.views import render
 from vmtune.client.views.controllers import step_lines
+from vmtune.client.views.intent import intent_plan_lines
 from vmtune.client.views.output import Column, paint, table
 from vmtune.client.vms import resolve
 
@@ -25,6 +27,7 @@ _WHEN = {
 @click.option("--profile", shell_complete=profiles, help="Profile instead of the assigned one.")
 @click.option("--revision", type=click.IntRange(min=1), help="Older revision of the profile.")
 @click.option("--to", "destination", shell_complete=hosts, help="Plan a migration to this host.")
+@intent_options
 @common
 @pass_session
 def plan(
@@ -33,13 +36,17 @@ def plan(
     profile: str | None,
     revision: int | None,
     destination: str | None,
+    intent: Document | None,
 ) -> int:
     """Show what would change on VM, and what blocks it. Changes nothing.
+
+    With goals (--silence, --within, ...) and --to: which settings would be chosen for them and
+    why, whether they are expected to be kept, and else the nearest that can.
 
     Exits 0 if nothing would change, 2 if something would or there is a blocker, 1 on an
     error.
     """
-    body = {"profile": profile, "revision": revision, "destination": destination}
+    body = {"profile": profile, "revision": revision, "destination": destination, "intent": intent}
     uuid = resolve(session.client, vm)
     document = session.client.post(f"/vms/{uuid}/plan", body)
     session.show(document, lambda: lines(document))
@@ -63,6 +70,7 @@ def lines(document: Document) -> Iterator[str]:
     yield from table(columns, cells, "nothing to set")
     yield from step_lines(document["step_texts"])
     yield from _disk_lines(document["disks"])
+    yield from intent_plan_lines(document["intent"])
     for finding in document["findings"]:
         yield ""
         yield from finding_lines(finding)

@@ -12,6 +12,7 @@ import click
 from vmtune.client.complete import assignments, profiles
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Client, Document, segment
+from vmtune.client.intent_options import intent_options
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.steps import given_steps, in_words, step_options
 from vmtune.client.values import RawValues, parse_assignments, read_file
@@ -57,6 +58,7 @@ def profile() -> None:
 )
 @_MEMORY
 @step_options
+@intent_options
 @click.option("--description", default=None, help="Description of the profile.")
 @click.option("--note", default=None, help="Note for the first revision.")
 @common
@@ -72,6 +74,7 @@ def create(
     steps_file: Path | None,
     description: str | None,
     note: str | None,
+    intent: Document | None,
 ) -> None:
     """Create a profile, such as: vmtune profile create fast multifd=on multifd_channels=8."""
     given = parse_assignments(values)
@@ -84,6 +87,7 @@ def create(
         "steps": in_words(stored.get("steps", []), file) if steps is None else steps,
         "description": description if description is not None else stored.get("description", ""),
         "note": note if note is not None else stored.get("note", ""),
+        "intent": intent,
     }
     made = session.client.post("/profiles", body)
     session.show(made, lambda: _profile_lines(made))
@@ -146,6 +150,7 @@ def _memory_query(memory: str | None) -> dict[str, str]:
 )
 @step_options
 @click.option("--no-steps", is_flag=True, help="Remove all steps.")
+@intent_options
 @click.option("--note", default="", help="Note for this revision.")
 @click.option("--description", help="Description of the profile; it alone makes no new revision.")
 @common
@@ -159,6 +164,7 @@ def set_(
     no_steps: bool,
     note: str,
     description: str | None,
+    intent: Document | None,
 ) -> None:
     """Change values of a profile; TUNABLE- unsets one. Makes a new revision.
 
@@ -169,7 +175,7 @@ def set_(
     if no_steps and steps is not None:
         raise InvalidInput("excludes --step and --steps", field="--no-steps")
     steps = [] if no_steps else steps
-    if not values and description is None and steps is None:
+    if not values and description is None and steps is None and intent is None:
         raise InvalidInput(
             "no change is given", field="TUNABLE=VALUE", remedy="give at least one tunable"
         )
@@ -177,6 +183,8 @@ def set_(
     body: dict[str, object] = {"values": values, "note": note}
     if steps is not None:
         body["steps"] = steps
+    if intent is not None:
+        body["intent"] = intent
     if description is not None:
         body["description"] = description
     try:
@@ -382,6 +390,7 @@ def _profile_lines(document: Document) -> Iterator[str]:
             ("description", document.get("description", "")),
             ("note", document["note"]),
             ("made", render.moment(document.get("revised_at") or document["created_at"])),
+            *([("intent", stated["text"])] if (stated := document.get("intent")) else []),
         ]
     )
     yield ""
