@@ -113,6 +113,7 @@ async def start_migration(
         steps=body.steps,
         priority=body.priority,
         intent=body.intent,
+        shadow=body.shadow,
     )
     response.headers["Location"] = f"{PREFIX}/migrations/{record.id}"
     return await _view(on, record)

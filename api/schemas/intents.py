@@ -120,6 +120,7 @@ class StatedIntentView(Model):
         description="Tunables that the user or the profile has set, and that stay as they are."
     )
     forecast: str = Field(description="Whether it was expected to be kept before the start.")
+    shadow: bool = Field(description="What would have been done is told, and nothing was done.")
     goals: list[GoalKeptView] = Field(
         description="Silence and deadline, once the migration has completed; else empty."
     )
@@ -139,5 +140,6 @@ class StatedIntentView(Model):
             chosen=dict(stated.chosen),
             pinned=list(stated.pinned),
             forecast=stated.forecast,
+            shadow=stated.shadow,
             goals=[GoalKeptView.from_record(each) for each in found],
         )

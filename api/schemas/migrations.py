@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from uuid import UUID
 
-from pydantic import Field, StrictInt, StrictStr, TypeAdapter
+from pydantic import Field, StrictBool, StrictInt, StrictStr, TypeAdapter
 
 from vmtune.api.schemas.applications import OutcomeView
 from vmtune.api.schemas.common import (
@@ -77,6 +77,11 @@ class MigrationCreate(Model):
     intent: RawIntent | None = Field(
         default=None,
         description="What is to be kept, instead of values: the migration is steered towards it.",
+    )
+    shadow: StrictBool = Field(
+        default=False,
+        description="Only record what would be done for the intent: choose no values, refuse and "
+        "steer nothing.",
     )
     priority: StrictInt = Field(
         default=0,

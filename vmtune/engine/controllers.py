@@ -15,6 +15,7 @@ from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.steps.executor import StepExecutor
 from vmtune.hypervisor.protocol import Controls
 from vmtune.intent.steering import Steering, steer
+from vmtune.intent.steering import shadow as steer_in_shadow
 from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
@@ -59,6 +60,7 @@ class Controllers:
     :param unpaused: a full ring can end the guest: reap without a pause, and have the guest
         throttled when its rings begin to fill.
     :param steering: where to steer it from; None where it is not steered.
+    :param shadow: what steering would do is recorded, and not done.
     :param held: steps wait until :meth:`let_steps_act`.
     """
 
@@ -74,6 +76,7 @@ class Controllers:
         time: Clock | None = None,
         unpaused: bool = False,
         steering: Steering | None = None,
+        shadow: bool = False,
         held: bool = False,
     ) -> None:
         past = past or Past()
@@ -82,6 +85,7 @@ class Controllers:
         if reaper is not None:
             self._reaper = Reaper(driver, vm, reaper, self._time, past.report, unpaused=unpaused)
         self._steering = steering
+        self._shadow = shadow
         self._executor = StepExecutor(driver, vm, steps, past.step_records, note_step, past.samples)
         self._executor.held = held
 
@@ -138,9 +142,10 @@ class Controllers:
                 await self._executor.throttle(sample, reason)
         await self._executor.on_sample(sample)
         if self._steering is not None:
-            self._steering, acts = steer(self._steering, sample)
+            policy = steer_in_shadow if self._shadow else steer
+            self._steering, acts = policy(self._steering, sample)
             for act in acts:
-                await self._executor.act(sample, act)
+                await self._executor.act(sample, act, only_told=self._shadow)
 
     @property
     def unprotected(self) -> bool:

@@ -240,6 +240,7 @@ class MigrationSession:
             note_step=self.notes.step,
             unpaused=reaper is not None and await self._full_rings_kill(),
             steering=await begin_steering(record, await self.hosts.source()),
+            shadow=record.intent is not None and record.intent.shadow,
             held=self._origin.holds_steps,
         )
         self._expectation = None

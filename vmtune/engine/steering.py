@@ -32,14 +32,19 @@ async def begin_steering(record: Migration, controls: Controls) -> Steering | No
     except VmtuneError:
         seen = {}
     limit = _number(seen.get(_LIMIT), _number(wanted.get(_LIMIT), QEMU_LIMIT_MS))
-    throttled = wanted.get("auto_converge") is True
+    chosen = frozenset(stated.chosen) if stated.shadow else frozenset[str]()
+    throttled = wanted.get("auto_converge") is True or "auto_converge" in chosen
     own = throttled and "auto_converge" in stated.chosen and _THROTTLE not in wanted
     percent = _number(seen.get(_THROTTLE), MAX_SLOWDOWN_PERCENT) if own else 0
     # Until steering has set it, it is the most that QEMU may throttle, and does not by itself.
     held = any(_sets_throttle(step) for step in record.step_records)
     return Steering(
         stated.intent,
-        Abilities(own, wanted.get("postcopy") is True, _LIMIT not in stated.pinned),
+        Abilities(
+            own,
+            wanted.get("postcopy") is True or "postcopy" in chosen,
+            _LIMIT not in stated.pinned,
+        ),
         max(1, limit),
         percent if held and percent > HELD_PERCENT else 0,
         relaxed(record.step_records),

@@ -105,6 +105,7 @@ class Steering:
         migration: QEMU wants the bound to be at least the first throttle, which is set with it.
     :param curve: of what the guest dirties, as measured before the migration; empty if it was not.
     :param easy: at how many synchronisations in a row less throttling would do.
+    :param would: what would have been done last, where nothing is.
     :param done: post-copy, a pause or an abort was ordered: nothing more is to be done.
     """
 
@@ -122,6 +123,7 @@ class Steering:
     held: bool = True
     curve: tuple[DirtyPoint, ...] = ()
     easy: int = 0
+    would: SetValues | StepAction | Relax | None = None
 
     @property
     def goals(self) -> Intent:
@@ -167,6 +169,20 @@ def steer(before: Steering, sample: Sample) -> tuple[Steering, list[Act]]:
     if not acts:
         state, acts = _end(state, sample, now)
     return state, acts
+
+
+def shadow(before: Steering, sample: Sample) -> tuple[Steering, list[Act]]:
+    """What :func:`steer` would do at *sample*, where nothing of it is done: what is set stays. What
+    it would set is told again only if that has changed."""
+    after, acts = steer(before, sample)
+    fresh = [act for act in acts if act.action != before.would]
+    kept = replace(
+        after,
+        limit_ms=before.limit_ms,
+        throttle_percent=before.throttle_percent,
+        would=acts[-1].action if acts else before.would,
+    )
+    return kept, fresh
 
 
 def _adjust(state: Steering, sample: Sample, now: Conditions) -> tuple[Steering, list[Act]]:

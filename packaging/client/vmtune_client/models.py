@@ -1457,6 +1457,7 @@ class MigrationCreate(TypedDict):
     steps: NotRequired[list[dict[str, Any]] | None]
     overrides: NotRequired[list[str]]
     intent: NotRequired[dict[str, Any] | None]
+    shadow: NotRequired[bool]
     priority: NotRequired[int]
 
 
@@ -2566,6 +2567,7 @@ class StatedIntentView(TypedDict):
     chosen: dict[str, str]
     pinned: list[str]
     forecast: str
+    shadow: bool
     goals: list[GoalKeptView]
 
 

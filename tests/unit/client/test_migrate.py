@@ -66,6 +66,7 @@ def test_it_follows_to_the_end_and_shows_the_result(service: StubService, vmtune
         "values": {},
         "steps": None,
         "intent": None,
+        "shadow": False,
         "priority": 0,
     }
     assert service.only("GET", "/events").query["subject"] == [docs.MIGRATION]

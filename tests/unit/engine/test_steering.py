@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -112,3 +113,34 @@ async def test_an_abort_or_pause_by_steering_counts_as_one(action: StepAction) -
     found = await begin_steering(migration, qemu())
     assert found is not None
     assert found.done
+
+
+async def test_in_shadow_all_is_told_and_nothing_is_done() -> None:
+    """The guest dirties as much as is sent: each act is told once, as long as it stays."""
+    goals = replace(THROTTLING, max_silence_ms=100, deadline_s=20)
+    record = stated(goals, intent=StatedIntent(goals, {"auto_converge": ""}, (), "", shadow=True))
+    made = qemu()
+    start = await begin_steering(replace(record, wanted={}), made)
+    assert start is not None
+    assert start.able.auto_converge
+    controllers = Controllers(made, MADE, steering=start, shadow=True)
+    mib, page = 1 << 20, 4096
+    for tick in range(220):
+        at_ms, sent = tick * 100, tick * 10 * mib
+        remaining = 100 * mib - sent % (100 * mib)
+        await controllers.on_sample(
+            replace(
+                sample(at_ms=at_ms, iteration=1 + tick // 10, remaining_bytes=remaining),
+                transferred_bytes=sent,
+                normal_pages=sent // page,
+            )
+        )
+    told = controllers.step_records
+    assert {record.effect for record in told} == {StepEffect.REFUSED}
+    assert all("shadow" in record.detail for record in told)
+    actions = [record.action for record in told]
+    assert any("max_cpu_throttle_percent to 30 %" in action for action in actions), actions
+    assert actions[-1] == "abort the migration"
+    assert all(one != other for one, other in pairwise(actions))
+    assert made.writes == []
+    assert not {"abort_migration", "pause", "start_postcopy", "write"} & set(made.calls)

@@ -18,6 +18,8 @@ def intent_fields(intent: Document | None) -> Iterator[tuple[str, str]]:
         return
     yield "intent", intent["text"]
     yield "forecast", intent["forecast"]
+    if intent.get("shadow"):
+        yield "shadow", "what would have been done is told, and nothing was done"
     if intent["pinned"]:
         yield "pinned", ", ".join(intent["pinned"])
     for goal in intent["goals"]:

@@ -30,6 +30,7 @@ THROTTLE = SetValues(
     )
 )
 """The hardest that auto-converge throttles; it begins at the next iteration."""
+SHADOW = "shadow mode: vmtune would have done this, and changed nothing"
 _SWITCH = "auto_converge"
 _REFUSALS = (CommandRefused, Conflict, InvalidInput, NotFound)
 _UNDER_WAY = (
@@ -125,8 +126,11 @@ class StepExecutor:
         why = f"{_SWITCH} is off, and cannot be set while a migration runs"
         await self._close(record, StepEffect.REFUSED, why)
 
-    async def act(self, sample: Sample, act: Act) -> None:
-        """Do what steering wants; giving up a goal is only recorded."""
+    async def act(self, sample: Sample, act: Act, only_told: bool = False) -> None:
+        """Do what steering wants; giving up a goal is only recorded.
+
+        :param only_told: everything is.
+        """
         forecast = f"; expected: {act.forecast}" if act.forecast else ""
         record = StepRecord(
             None,
@@ -136,6 +140,10 @@ class StepExecutor:
             f"{act.reason}{forecast}",
             StepEffect.PENDING,
         )
+        if only_told:
+            self.records.append(record)
+            await self._close(record, StepEffect.REFUSED, SHADOW)
+            return
         if not isinstance(act.action, Relax):
             await self._do(record, act.action)
             return

@@ -22,6 +22,7 @@ class StatedIntent:
     :param forecast: whether the intent was expected to be kept, in words.
     :param curve: of what the guest dirties, as measured before the start, in the order of time;
         empty where it was not measured.
+    :param shadow: what would be done is recorded, and nothing is.
     """
 
     intent: Intent
@@ -29,6 +30,7 @@ class StatedIntent:
     pinned: tuple[str, ...]
     forecast: str
     curve: tuple[DirtyPoint, ...] = ()
+    shadow: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ class MigrationService:
         source: str | None = None,
         id: UUID | None = None,
         intent: object = None,
+        shadow: bool = False,
     ) -> Migration:
         """Start a migration; it runs as a job, also across a restart of the service.
 
@@ -106,6 +107,8 @@ class MigrationService:
         :param id: given by a caller that must know it beforehand; else a new one.
         :param intent: as JSON, what to steer it towards; None for the profile's, if it has one. The
             VM is then measured first.
+        :param shadow: record what would be done for the intent, and do nothing of it: neither
+            choose values nor refuse nor steer.
         :raise Blocked: the preflight found blockers that *overrides* does not name, or the intent
             cannot be kept.
         :raise InvalidInput: an override that is no blocker's code.
@@ -146,6 +149,12 @@ class MigrationService:
 
         async def choose(goals: Intent) -> None:
             nonlocal given, stated
+            if shadow:
+                told = await self.intents.consider(
+                    goals, vm, destination, profile, revision, values, steps
+                )
+                stated = replace(told.stated, shadow=True)
+                return
             found = await self.intents.choose(
                 goals, vm, destination, profile, revision, values, steps
             )
@@ -157,6 +166,13 @@ class MigrationService:
         if intent is None and planned.desired.intent is not None:
             await choose(planned.desired.intent)
             planned = await plan()
+        if shadow and stated is None:
+            raise InvalidInput(
+                "there is no intent whose actions could be told",
+                field="shadow",
+                code="no_intent",
+                remedy="state an intent, or leave out shadow",
+            )
         try:
             record = await asyncio.to_thread(begin, planned)
         except OperationInProgress:

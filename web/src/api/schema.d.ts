@@ -6356,6 +6356,12 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
+             * Shadow
+             * @description Only record what would be done for the intent: choose no values, refuse and steer nothing.
+             * @default false
+             */
+            shadow: boolean;
+            /**
              * Priority
              * @description Priority in the queue; higher runs first.
              * @default 0
@@ -10159,6 +10165,11 @@ export interface components {
              * @description Whether it was expected to be kept before the start.
              */
             forecast: string;
+            /**
+             * Shadow
+             * @description What would have been done is told, and nothing was done.
+             */
+            shadow: boolean;
             /**
              * Goals
              * @description Silence and deadline, once the migration has completed; else empty.

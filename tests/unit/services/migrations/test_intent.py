@@ -149,3 +149,22 @@ async def test_an_intent_is_planned_for_a_migration_alone(
     with pytest.raises(InvalidInput) as refused:
         await it.migrations.intents.plan(GOALS, VM, destination, without_profile=without_profile)
     assert refused.value.problems[0].field == field
+
+
+async def test_in_shadow_nothing_is_chosen_refused_or_steered(it: World) -> None:
+    it.source.ring.changed_mib_per_s = 1000
+    tight = {"max_silence_ms": 20, "deadline_s": 60, **LIMITED}
+    record = await it.migrations.start(VM, "b", intent=tight, shadow=True)
+    assert record.intent is not None
+    assert record.intent.shadow
+    assert record.intent.forecast.startswith("is not expected to be kept")
+    assert "downtime_limit_ms" in record.intent.chosen
+    assert record.wanted == {}
+    await it.until(lambda: it.store.migrations.get(record.id).state.ended)
+    assert it.store.migrations.get(record.id).state is MigrationState.COMPLETED
+
+
+async def test_shadow_needs_an_intent(it: World) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await it.migrations.start(VM, "b", shadow=True)
+    assert refused.value.problems[0].field == "shadow"

@@ -51,6 +51,10 @@ from vmtune.model.tunables.virsh_options import from_virsh
     help="Priority in the queue; higher runs first.",
 )
 @intent_options
+@click.option(
+    "--shadow", is_flag=True,
+    help="Only record what would be done for the goals, and change nothing.",
+)  # fmt: skip
 @click.option("--no-wait", is_flag=True, help="Start it and return; see `migration show`.")
 @virsh_options
 @common
@@ -66,6 +70,7 @@ def migrate(
     assigned: tuple[str, ...],
     priority: int,
     no_wait: bool,
+    shadow: bool,
     intent: Document | None,
     **given: object,
 ) -> int:
@@ -92,6 +97,7 @@ def migrate(
         "steps": said.steps,
         "priority": priority,
         "intent": intent,
+        "shadow": shadow,
     }
     if intent is not None and session.shows_progress:
         click.echo("measuring how the guest dirties its memory, up to 20 s...", err=True)

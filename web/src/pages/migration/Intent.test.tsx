@@ -9,6 +9,7 @@ const intent: Schemas["StatedIntentView"] = {
   text: "silence of at most 500 ms, within 30 s",
   chosen: {},
   pinned: [],
+  shadow: false,
   forecast: "kept",
   goals: [
     { goal: "max_silence_ms", bound: 500, measured: 3014, kept: false },
