@@ -34,6 +34,7 @@ from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.model.idempotency import Begun, Claim, KeptAnswer
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.disks import CopiedDisk
+from vmtune.model.migration.intent import Intent
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.model.migration.steps import AfterSeconds, Step, StepAction
 from vmtune.model.plan.changes import Change
@@ -47,6 +48,7 @@ from vmtune.storage.repositories.campaigns import StoredFloor
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 OTHER = UUID("00000000-0000-4000-8000-00000000000b")
 TIME = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
+GOALS = Intent(500, 60)
 
 
 def fill(store: Store) -> None:
@@ -60,7 +62,7 @@ def fill(store: Store) -> None:
     store.profiles.create("tuned", "with multifd", {"multifd": True}, "first")
     steps = [Step(AfterSeconds(300), StepAction.ABORT)]
     more = {"multifd": True, "multifd_channels": 8}
-    store.profiles.revise("tuned", more, "more", steps=steps)
+    store.profiles.revise("tuned", more, "more", steps=steps, intent=GOALS)
     store.profiles.create("gone", "", {"tls": "word"}, "kept")
     store.profiles.delete("gone")
     store.assignments.add(Target.SELECTOR, "tier=db", "tuned")
@@ -130,7 +132,7 @@ def fill(store: Store) -> None:
             (Finding("vm_cannot_migrate", "", {"reason": "no"}),),
         ),
     ]  # fmt: skip
-    store.evacuations.begin("a", leaving, destinations=["b"], max_outgoing=1, id=VM)
+    store.evacuations.begin("a", leaving, destinations=["b"], max_outgoing=1, id=VM, intent=GOALS)
     store.evacuations.enter(VM, EvacuationState.PAUSED)
     silent = Problem(f"vms.{VM}", "monitor_busy", "another client holds it", "let go of it")
     store.drift_scans.ask(["a"])

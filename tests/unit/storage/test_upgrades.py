@@ -18,6 +18,7 @@ from tests.support.rounds import REPORT
 from vmtune.bench.model.runs.run import RunState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
 from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
+from vmtune.model.migration.intent import Intent
 from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.model.plan.tuning_state import TuningState
@@ -49,6 +50,10 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         vm = store.vms.get(VM)
         assert (vm.name, vm.host, vm.labels) == ("guest", "a", {"tier": "db", "zone": "1"})
         tuned = store.profiles.get("tuned")
+        stated = Intent(500, 60) if dump.stem >= "0021" else None
+        assert tuned.current.intent == stated
+        if dump.stem >= "0008":
+            assert [each.intent for each in store.evacuations.unfinished()] == [stated]
         assert tuned.current.values == {"multifd": True, "multifd_channels": 8}
         assert store.profiles.revision("tuned", 1).values == {"multifd": True}
         assert store.profiles.revision("gone", 1).note == "kept"
