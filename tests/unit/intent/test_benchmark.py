@@ -33,7 +33,10 @@ def test_intents_can_be_accepted_and_one_of_them_cannot_be_kept(number: int) -> 
 def test_every_rival_is_a_shipped_profile() -> None:
     shipped = {each.name: {"values": each.values, "steps": []} for each in profile_templates()}
     assert set(FEW) <= set(ALL) <= set(shipped)
-    assert order(drawn("7", 0), FEW[0], shipped) == {"values": {}, "steps": []}
+    one = drawn("7", 0)
+    limit = {"max_bandwidth_bytes_per_s": one.link_mib_per_s * MIB}
+    assert order(one, FEW[0], shipped) == {"values": limit, "steps": []}
+    assert one.intent.items() >= limit.items()
     assert "values" not in order(drawn("7", 0), OURS, shipped)
 
 

@@ -29,6 +29,9 @@ MAX_SILENCE_MS = 2_000_000
 MAX_DEADLINE_S = 7 * 24 * 3600
 MAX_SLOWDOWN_PERCENT = 99
 """QEMU's hardest throttle (max-cpu-throttle in migration/options.c)."""
+_TURN_MS = 12
+"""QEMU lets a throttled vCPU run for 10 ms at a time (CPU_THROTTLE_TIMESLICE_NS in
+system/cpu-throttle.c), and sleep for as long as its percentage says; some more for being late."""
 _MAX_BANDWIDTH = 1 << 62
 _Word = TypeVar("_Word", bound=StrEnum)
 
@@ -129,11 +132,15 @@ class Intent:
 
     @property
     def most_throttle_percent(self) -> int:
-        """The hardest throttle that is allowed; 0 for none."""
+        """The hardest throttle that is allowed; 0 for none. A throttled guest stands still in
+        turns, at 99 % for 990 ms at a time, which has to be within the silence."""
         if not self.allows(Means.THROTTLE):
             return 0
         bound = self.max_slowdown_percent
-        return MAX_SLOWDOWN_PERCENT if bound is None else bound
+        most = MAX_SLOWDOWN_PERCENT if bound is None else bound
+        if self.max_silence_ms is None:
+            return most
+        return min(most, int(100 * self.max_silence_ms / (self.max_silence_ms + _TURN_MS)))
 
 
 def parse_intent(raw: object, field: str = "intent") -> Intent:

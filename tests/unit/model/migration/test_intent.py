@@ -199,3 +199,14 @@ def test_any_json_is_an_intent_or_refused_by_field(raw: dict[str, object]) -> No
     except InvalidInput as error:
         assert error.problems
         assert all(each.field.startswith("intent") for each in error.problems)
+
+
+@pytest.mark.parametrize(
+    ("silence", "slowdown", "most"),
+    [(None, None, 99), (None, 60, 60), (500, 99, 97), (500, 60, 60), (50, 99, 80), (2000, 99, 99)],
+)
+def test_a_throttled_guest_stands_still_no_longer_than_it_may(
+    silence: int | None, slowdown: int | None, most: int
+) -> None:
+    intent = Intent(silence, 60, slowdown, may=(Means.THROTTLE,))
+    assert intent.most_throttle_percent == most
