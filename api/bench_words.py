@@ -68,6 +68,14 @@ BENCH_WORDS: Mapping[str, Mapping[str, str]] = {
         "multifd_ms": "Of the threads of parallel channels, which compress, too.",
         "other_ms": "Of all other threads.",
     },
+    "Distribution": {
+        "count": "How many were timed.",
+        "median_us": "The middle time.",
+        "p90_us": "90 % took no longer.",
+        "p99_us": "99 % took no longer.",
+        "most_us": "The longest.",
+        "mean_us": "The mean.",
+    },
     "Effect": {
         "margin_low": "Effects from here to `margin_high` do not matter.",
         "margin_high": "Effects from `margin_low` to here do not matter.",
@@ -92,6 +100,7 @@ BENCH_WORDS: Mapping[str, Mapping[str, str]] = {
         "worker": "Number of the worker, from 0; one for each vCPU.",
         "written_bytes": "How much memory the pass went over.",
     },
+    "LoadRecord": {"processes": "Each of the loads: one for each CPU."},
     "MeasuredScenarioView": {"newest_at": "When the newest run was created."},
     "Medians": {"estimate": "B's median by A's, or minus it where the scale is a difference."},
     "PlannedRunView": {"cell": "Name of the conditions; empty where there is one cell."},
@@ -185,6 +194,7 @@ BENCH_WORDS: Mapping[str, Mapping[str, str]] = {
         "campaign": "Id of the campaign.",
         "position": "Position in the block, from 1.",
     },
+    "SrcuCost": {"vcpus": "How many vCPUs spun."},
     "Summary": {
         "minimum": "The smallest value; null, as the other figures are, where there is no value.",
         "median": "The middle value.",

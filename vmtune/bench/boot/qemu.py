@@ -119,8 +119,8 @@ def _devices(cell: BootCell) -> list[str]:
         words += ["-device", f"pci-bridge,id=bridge{number},bus=pci.0,chassis_nr={number}"]
     buses = ["pci.0"] * DEVICES_ON_ROOT
     for number in range(1, cell.bridges + 1):
-        # Slot 0 is the hot-plug controller's.
-        buses += [f"bridge{number}"] * DEVICES_ON_BRIDGE
+        # Without ACPI slot 0 is the hot-plug controller's.
+        buses += [f"bridge{number},addr={slot:#x}" for slot in range(1, DEVICES_ON_BRIDGE + 1)]
     # The farthest first: a device behind a bridge is moved with its bridge's window, too.
     chosen = buses[::-1][: cell.devices] if cell.bridges else buses[: cell.devices]
     for number, bus in enumerate(chosen):

@@ -4080,17 +4080,35 @@ export interface components {
          * @description Of the times of one kind of update, in microseconds.
          */
         Distribution: {
-            /** Count */
+            /**
+             * Count
+             * @description How many were timed.
+             */
             count: number;
-            /** Median Us */
+            /**
+             * Median Us
+             * @description The middle time.
+             */
             median_us: number;
-            /** P90 Us */
+            /**
+             * P90 Us
+             * @description 90 % took no longer.
+             */
             p90_us: number;
-            /** P99 Us */
+            /**
+             * P99 Us
+             * @description 99 % took no longer.
+             */
             p99_us: number;
-            /** Most Us */
+            /**
+             * Most Us
+             * @description The longest.
+             */
             most_us: number;
-            /** Mean Us */
+            /**
+             * Mean Us
+             * @description The mean.
+             */
             mean_us: number;
         };
         /**
@@ -6130,6 +6148,7 @@ export interface components {
             wall_ms: number;
             /**
              * Processes
+             * @description Each of the loads: one for each CPU.
              * @default []
              */
             processes: components["schemas"]["LoadProcess"][];
@@ -10086,7 +10105,10 @@ export interface components {
          * @description What was measured with a VM of `vcpus` that spin.
          */
         SrcuCost: {
-            /** Vcpus */
+            /**
+             * Vcpus
+             * @description How many vCPUs spun.
+             */
             vcpus: number;
             add: components["schemas"]["Distribution"];
             delete: components["schemas"]["Distribution"];
