@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -45,14 +46,15 @@ def _accept(door: socket.socket, port: int) -> None:
     with suppress(OSError):  # the block has ended
         while True:
             near, _ = door.accept()
-            far = socket.create_connection(("127.0.0.1", port))
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=_pass, args=(one, other), daemon=True).start()
+            threading.Thread(target=_pass, args=(near, port), daemon=True).start()
 
 
-def _pass(one: socket.socket, other: socket.socket) -> None:
-    with suppress(OSError):
-        while data := one.recv(65536):
-            other.sendall(data)
-    with suppress(OSError):
-        other.shutdown(socket.SHUT_WR)
+def _pass(near: socket.socket, port: int) -> None:
+    with near, socket.create_connection(("127.0.0.1", port)) as far, suppress(OSError):
+        while True:
+            ready, _, _ = select.select((near, far), (), ())
+            for one in ready:
+                data = one.recv(65536)
+                if not data:
+                    return
+                (far if one is near else near).sendall(data)
