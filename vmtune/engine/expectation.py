@@ -44,11 +44,11 @@ class Expectation:
     async def after(self, snapshot: Snapshot) -> Outlook:
         """What is expected after *snapshot*. Never raises: what cannot be read stays as it was."""
         if snapshot.sample is None:
-            return self._told()
+            return self._outlook()
         self._seen = observe(self._seen, snapshot.sample)
         now = self._clock.now()
         if self._judged_at is not None and now - self._judged_at < _JUDGED_EVERY_S:
-            return self._told()
+            return self._outlook()
         self._judged_at = now
         if self._read_at is None or now - self._read_at >= _SETTINGS_EVERY_S:
             self._read_at = now
@@ -59,9 +59,9 @@ class Expectation:
                     self._conditions = conditions_of({n: r.value for n, r in seen.items()})
                     self._lacks = frozenset(n for n, r in seen.items() if r.value is False)
         self._judged = judge(self._judged, self._seen, self._conditions)
-        return self._told()
+        return self._outlook()
 
-    def _told(self) -> Outlook:
+    def _outlook(self) -> Outlook:
         """The judgement, naming only what can still be done."""
         outlook = self._judged.outlook
         if outlook.needs is None:

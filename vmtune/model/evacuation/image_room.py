@@ -33,7 +33,7 @@ class ImageRoom:
                     units.render(each >> 20 << 20, Unit.BYTES) for each in (room.needed_bytes, left)
                 )
                 why = (
-                    f"its disks need {needs} on {vm.destination}, and {has} are left beside those "
+                    f"its disks need {needs} on {vm.destination}, and {has} are left next to those "
                     "of other VMs that go there"
                 )
                 return replace(vm, state=EvacuationVmState.BLOCKED, reason=why)

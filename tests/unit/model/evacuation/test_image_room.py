@@ -26,7 +26,7 @@ def test_images_that_fit_one_by_one_may_not_fit_together() -> None:
     second = room.placed(vm(), ten)
     assert (second.state, second.reason) == (
         BLOCKED,
-        "its disks need 6 GiB on b, and 4 GiB are left beside those of other VMs that go there",
+        "its disks need 6 GiB on b, and 4 GiB are left next to those of other VMs that go there",
     )
     assert room.placed(vm(), [DiskRoom("fs", 4 * GIB, 10 * GIB)]).state is WAITING
 

@@ -66,7 +66,7 @@ async def test_the_images_of_all_vms_that_go_to_a_host_fit_there_together(
         plan = await it.evacuations.plan(EvacuationRequest("a"))
         assert len(plan.movable) == moves
         assert {vm.state for vm in plan.left} == {EvacuationVmState.BLOCKED}
-        assert "4 GiB are left beside those of other VMs" in plan.left[0].reason
+        assert "4 GiB are left next to those of other VMs" in plan.left[0].reason
 
 
 async def test_all_vms_move_and_no_limit_is_exceeded(tmp_path: Path) -> None:
