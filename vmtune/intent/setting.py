@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from vmtune.forecast.course import Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
 from vmtune.model.host.dirty_rates import DirtyPoint
+from vmtune.model.migration.intent import still_ms
 
 _LIMITS = 8
 """How many downtime limits are compared between the present and the highest one."""
@@ -91,6 +92,13 @@ class Scope:
             limit = round(low * (high / low) ** (number / (_LIMITS - 1)))
             yield max(low, min(high, limit))
 
+    def throttled_limit_ms(self, throttle_percent: int) -> int:
+        """The highest downtime limit with a throttle: the guest may stand still for a turn of it
+        just before it is stopped."""
+        if self.thrifty:
+            return self.highest_limit_ms
+        return max(self.limit_ms, self.highest_limit_ms - still_ms(throttle_percent))
+
     def harder(self) -> Iterator[int]:
         """Throttles to try: harder than the present one by so much that the difference shows."""
         most, present = self.most_throttle_percent, self.throttle_percent
@@ -130,7 +138,8 @@ def choose_setting(scope: Scope, stands: Standing) -> Setting | None:
 def without_throttle(scope: Scope, stands: Standing) -> Setting | None:
     """The setting that ends it early enough without the throttle in force; None where none does, or
     where it would spare the guest little."""
-    limit, throttle = scope.highest_limit_ms, scope.throttle_percent
+    throttle = scope.throttle_percent
+    limit = scope.throttled_limit_ms(throttle)
     present = stands.course(limit, throttle)
     if present.ends and present.left_ms * throttle / 100 < _WORTH_TAKING_BACK_MS:
         return None
@@ -140,7 +149,7 @@ def without_throttle(scope: Scope, stands: Standing) -> Setting | None:
 
 def _throttled(scope: Scope, stands: Standing, within_ms: float) -> Setting | None:
     """The present throttle as long as it suffices, else a harder one."""
-    limit = scope.highest_limit_ms
+    limit = scope.throttled_limit_ms(scope.throttle_percent)
     present = stands.course(limit, scope.throttle_percent)
     surely = _in_time(stands.course(limit, scope.throttle_percent, _MORE), within_ms)
     stays = Setting(limit, scope.throttle_percent, present, surely)
@@ -178,17 +187,17 @@ def _harder(
     scope: Scope, stands: Standing, within_ms: float, writes: float = 1.0
 ) -> Setting | None:
     """A harder throttle, at the highest downtime limit, that costs the guest about the least."""
-    limit = scope.highest_limit_ms
-    good = [
-        Setting(limit, throttle, course, writes > 1.0)
-        for throttle in scope.harder()
-        if _in_time(course := stands.course(limit, throttle, writes), within_ms)
-    ]
+    good = []
+    for throttle in scope.harder():
+        limit = scope.throttled_limit_ms(throttle)
+        course = stands.course(limit, throttle, writes)
+        if _in_time(course, within_ms):
+            good.append(Setting(limit, throttle, course, writes > 1.0))
     if not good:
         return None
     least = min(map(_cost_ms, good))
     found = next(each for each in good if _cost_ms(each) <= least * _COST_SHARE)
-    return replace(found, course=stands.course(limit, found.throttle_percent))
+    return replace(found, course=stands.course(found.limit_ms, found.throttle_percent))
 
 
 def _cost_ms(setting: Setting) -> float:

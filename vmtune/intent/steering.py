@@ -203,7 +203,7 @@ def _adjust(state: Steering, sample: Sample, now: Conditions) -> tuple[Steering,
     throttle = max(state.throttle_percent, state.most_throttle_percent)
     limit, why = state.limit_ms, "no setting that the intent allows is expected to end it in time"
     if throttle or stands.left_ms < stands.spare_ms / _SPARE_SHARE * _LATE:
-        limit = state.highest_limit_ms
+        limit = scope.throttled_limit_ms(throttle)
     elif state.endless >= _STALLED_AFTER:
         least_ms = now.sending_ms(min(state.lows))
         limit = min(state.highest_limit_ms, max(limit, math.ceil(least_ms * _MINIMUM_SHARE)))

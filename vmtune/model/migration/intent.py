@@ -143,6 +143,11 @@ class Intent:
         return min(most, int(100 * self.max_silence_ms / (self.max_silence_ms + _TURN_MS)))
 
 
+def still_ms(throttle_percent: int) -> int:
+    """How long a guest stands still at a time that is throttled by so much."""
+    return round(_TURN_MS * throttle_percent / max(1, 100 - throttle_percent))
+
+
 def parse_intent(raw: object, field: str = "intent") -> Intent:
     """An intent from JSON.
 
