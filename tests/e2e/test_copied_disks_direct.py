@@ -49,6 +49,32 @@ def test_a_disk_is_copied(service: Service, build: Build, tmp_path: Path) -> Non
         assert arrived_whole(it)
 
 
+def test_a_copy_is_helped_while_it_is_made(service: Service, build: Build, tmp_path: Path) -> None:
+    with pair(service, build, tmp_path) as it:
+        record = it.migrate(**{**COPIED, "max_bandwidth_bytes_per_s": MIB})
+        wait_for(lambda: it.copying(record), "the copy to be under way")
+        assert it.now(record)["phase"] == "disks"
+        address = f"/migrations/{record['id']}"
+        wait_for(lambda: it.now(record)["disks"][0]["left_ms"], "the time left to be known")
+        (disk,) = it.now(record)["disks"]
+        assert disk["converges"] and disk["bytes_per_s"] < 4 * MIB
+        waits = {"copy_synchronous_writes": True}
+        if build.release >= (8, 2):
+            done = service.client.patch(address, {"values": waits})["step_records"][-1]
+            assert done["effect"] == "done"
+        else:
+            with pytest.raises(Refused, match="is older"):
+                service.client.patch(address, {"values": waits})
+        service.client.patch(address, {"values": {"max_bandwidth_bytes_per_s": "1GiB/s"}})
+        done = it.ended(record)
+        assert (done["state"], done["problems"]) == ("completed", []), done["failure"]
+        assert done["phase"] is None
+        (disk,) = done["disks"]
+        assert disk["ready_ms"] / 1000 < disk["total_bytes"] / MIB / 2, "and at 1 MiB/s all of it"
+        it.qemus[1].stop()
+        assert arrived_whole(it)
+
+
 def test_an_abort_while_disks_are_copied(service: Service, build: Build, tmp_path: Path) -> None:
     with pair(service, build, tmp_path) as it:
         record = it.migrate(**SLOWLY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 import structlog
 
@@ -53,3 +54,18 @@ class CopyWatch:
         if disks != record.disks:
             await self._notes.save(MigrationFields(disks=disks))
         await self._notes.copying(CopyProgress(disks, at_ms), self._memory_bytes)
+
+    async def memory_begins(self, now: float, started: float) -> None:
+        """Record that all copies have caught up, which no look may have seen: only then is the
+        memory sent."""
+        record = await self._notes.record()
+        if all(disk.ready_ms is not None for disk in record.disks):
+            return
+        at_ms = round((now - started) * 1000)
+        disks = tuple(
+            disk
+            if disk.ready_ms is not None
+            else replace(disk, ready_ms=at_ms, left_ms=None, converges=None)
+            for disk in record.disks
+        )
+        await self._notes.save(MigrationFields(disks=disks))

@@ -440,6 +440,8 @@ class MigrationSession:
         if record.state is MigrationState.STARTING:
             fields = MigrationFields(state=MigrationState.ACTIVE, active_at=datetime.now(UTC))
             await self.notes.save(fields)
+        if record.disks:
+            await self._disks.memory_begins(self._clock.now(), self._started)
 
     async def _abort_if_requested(self) -> None:
         """Abort what was to be before QEMU knew of it. In its setup already: a link that fails

@@ -93,3 +93,11 @@ async def test_nobody_is_asked_where_no_disk_is_copied() -> None:
     for second in range(3):
         await watch.look(float(second), 0.0)
     assert (hosts.driver.asked, kept.told) == (0, [])
+
+
+async def test_a_copy_whose_end_no_look_saw_has_caught_up_once_the_memory_is_sent() -> None:
+    kept = Kept(CopiedDisk("vda", "/x", left_ms=5), CopiedDisk("vdb", "/y", ready_ms=7))
+    watch = CopyWatch(cast(Hosts, OfSource()), cast(Notes, kept))
+    await watch.memory_begins(101.5, 100.0)
+    one, other = kept.kept.disks
+    assert (one.ready_ms, one.left_ms, other.ready_ms) == (1500, None, 7)
