@@ -13,8 +13,9 @@ from enum import StrEnum
 from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.record import Migration, MigrationState
 
-WINDOW_MS = 10_000
-"""Rates are those of the last so many milliseconds: QEMU copies in bursts."""
+WINDOW_MS = 30_000
+"""Rates are those of the last so many milliseconds: QEMU copies in bursts of up to 16 MiB, between
+which a copy at 1 MiB/s was seen to stand for 16 s."""
 _SETTLED_MS = 2_000
 """In less no rate is told."""
 STANDS = 0.97

@@ -60,8 +60,18 @@ def test_a_guest_that_writes_faster_than_is_copied_is_told_after_a_window(writte
 
 
 def test_a_copy_that_stands_does_not_catch_up() -> None:
-    disk = watched(copied=0, written=0, seconds=20)
+    disk = watched(copied=0, written=0, seconds=WINDOW_MS // 1000)
     assert (disk.converges, disk.bytes_per_s) == (False, 0)
+
+
+def test_a_slow_copy_that_stands_between_bursts_is_not_taken_for_one_that_stays_behind() -> None:
+    """At 1 MiB/s QEMU sent 16 MiB at once, and nothing for 16 s."""
+    looks: tuple[Look, ...] = ()
+    for second in range(64):
+        copied = 16 * MIB * (1 + second // 16)
+        looks = remembered(looks, Look(second * 1000, {"vda": Mirrored(99 * MIB, copied, False)}))
+        (disk,) = paced((CopiedDisk("vda", "/x"),), looks)
+        assert disk.converges is not False
 
 
 def test_it_is_told_no_more_once_it_catches_up_again() -> None:

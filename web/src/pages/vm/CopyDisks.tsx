@@ -3,7 +3,7 @@ import { Checkbox, FormGroup, List, ListItem } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
 import { bytes } from "../../components/format";
 
-type Plan = Pick<Schemas["PlanView"], "findings" | "disks">;
+type Plan = Pick<Schemas["PlanView"], "findings" | "disks" | "connection">;
 
 /** What the preflight says of a disk that the destination has not, or may not have. */
 const LOCAL = new Set(["disk_missing", "disk_differs", "disks_not_seen", "disk_cache_unsafe"]);
@@ -23,7 +23,7 @@ export function copyValues({ disks, synchronous }: Copying): Record<string, bool
 
 /** Whether to offer it: the plan has found local disks, or copies some. */
 export function isOffered(plan: Plan | undefined, copying: Copying): boolean {
-  if (copying.disks) return true;
+  if (copying.disks || plan?.connection === "qmp") return true; // its preflight sees no other host
   return plan?.findings.some((each) => LOCAL.has(each.code)) ?? false;
 }
 
@@ -42,7 +42,11 @@ export function CopyDisks({
       <Checkbox
         id="copy-disks"
         label="Copy local disks to the destination"
-        description="Before the memory, while the guest runs. Images that the destination lacks are made there."
+        description={`Before the memory, while the guest runs. ${
+          plan?.connection === "qmp"
+            ? "The QEMU that waits has an image of its own for each."
+            : "Images that the destination lacks are made there."
+        }`}
         isChecked={copying.disks}
         onChange={(_event, on) => choose({ ...copying, disks: on })}
       />

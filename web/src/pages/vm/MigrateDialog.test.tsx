@@ -72,3 +72,10 @@ test("where all disks are shared nothing is offered", async () => {
   expect(await screen.findByText("700 ms")).toBeVisible();
   expect(screen.queryByLabelText("Copy local disks to the destination")).toBeNull();
 });
+
+test("without libvirt, whose preflight sees the disks, it is always offered", async () => {
+  planVm.mockResolvedValue(plan({ connection: "qmp" }));
+  await to("b");
+  expect(await screen.findByLabelText("Copy local disks to the destination")).not.toBeChecked();
+  expect(screen.getByText(/The QEMU that waits has an image of its own/)).toBeVisible();
+});
