@@ -152,7 +152,7 @@ class PlannedDiskView(Model):
     """A local disk that is copied along."""
 
     target: str = Field(description="Its name in the configuration, such as `vda`.")
-    path: str
+    path: str = Field(description="Path of its file or device, the same on both hosts.")
     format: str = Field(description="`raw`, `qcow2` or another; empty where nothing says it.")
     capacity_bytes: int | None = Field(description="What the guest sees; null where not known.")
     allocated_bytes: int | None = Field(description="What it takes on its host.")

@@ -19,7 +19,7 @@ class ImageRoom:
     _taken: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def placed(self, vm: EvacuationVm, rooms: Sequence[DiskRoom]) -> EvacuationVm:
-        """*vm* where its images fit beside those of the VMs before it; else blocked.
+        """*vm* where its images fit next to those of the VMs before it; else blocked.
 
         :param rooms: what they take at its destination.
         """

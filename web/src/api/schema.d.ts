@@ -7028,7 +7028,10 @@ export interface components {
              * @description Its name in the configuration, such as `vda`.
              */
             target: string;
-            /** Path */
+            /**
+             * Path
+             * @description Path of its file or device, the same on both hosts.
+             */
             path: string;
             /**
              * Format
