@@ -109,9 +109,17 @@ async def get_profile(on: Services, name: Name, response: Response) -> ProfileVi
 async def replace_profile(
     on: Services, name: Name, body: ProfileReplace, expected: IfMatch, response: Response
 ) -> ProfileView:
-    """Replace all values and steps, as a new revision. Omitted tunables are unset."""
+    """Replace all values and steps, as a new revision. Omitted tunables are unset; an omitted
+    intent stays, and null removes it."""
     profile = await on.profiles.revise(
-        name, body.values, expected, body.note, body.description, body.steps, body.intent
+        name,
+        body.values,
+        expected,
+        body.note,
+        body.description,
+        body.steps,
+        body.intent,
+        keeps_intent="intent" not in body.model_fields_set,
     )
     return _shown(on, profile, response)
 

@@ -38,7 +38,11 @@ class ProfileReplace(Model):
 
     values: RawValues
     steps: RawSteps = Field(default=[])
-    intent: RawIntent | None = ProfilesIntent
+    intent: RawIntent | None = Field(
+        default=None,
+        description="What migrations with the profile have to keep; null for none. Omitted, the "
+        "current one stays: a client that does not know intents removes none.",
+    )
     description: StrictStr = Description
     note: StrictStr = Note
 

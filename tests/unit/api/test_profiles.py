@@ -248,11 +248,14 @@ async def test_a_profiles_intent_is_kept_changed_restored_and_removed(api: Api) 
     changed = await send("PATCH", {"intent": {"deadline_s": 60}}, 2)
     assert changed["intent"]["stated"]["deadline_s"] == 60
     assert (await send("PATCH", {"intent": {"deadline_s": 60}}, 3))["revision"] == 3
-    gone = await send("PUT", {"values": VALUES}, 3)
+    # Of a client that does not know intents.
+    unknown = await send("PUT", {"values": VALUES}, 3)
+    assert (unknown["revision"], unknown["intent"]) == (4, changed["intent"])
+    gone = await send("PUT", {"values": VALUES, "intent": None}, 4)
     assert gone["intent"] is None
     first = await api.get("/profiles/gently/revisions/1")
     assert first["intent"] == made["intent"]
-    back = await api.send("POST", "/profiles/gently/revisions/1/restore", if_match='"4"')
+    back = await api.send("POST", "/profiles/gently/revisions/1/restore", if_match='"5"')
     assert back.json()["intent"] == made["intent"]
 
 

@@ -83,14 +83,22 @@ class ProfileService:
         description: str | None = None,
         steps: RawSteps = (),
         intent: object = None,
+        *,
+        keeps_intent: bool = False,
     ) -> Profile:
         """A new revision with *values*, *steps* and *intent*, all of them; the same make none.
 
         :param expected: the revision that the change was made on; None to skip the check.
+        :param keeps_intent: *intent* is not given: the current one stays.
         :raise StaleRevision: the profile has a newer revision.
         """
         accepted, taken = accept(values, steps, self.tunables)
-        stated = None if intent is None else parse_intent(intent)
+        if keeps_intent:
+            current = (await asyncio.to_thread(self._store.profiles.get, name)).current
+            stated = current.intent
+            expected = current.number if expected is None else expected
+        else:
+            stated = None if intent is None else parse_intent(intent)
         profile = await asyncio.to_thread(
             self._store.profiles.revise,
             name,

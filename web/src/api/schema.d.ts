@@ -947,7 +947,8 @@ export interface paths {
         get: operations["get_profile"];
         /**
          * Replace Profile
-         * @description Replace all values and steps, as a new revision. Omitted tunables are unset.
+         * @description Replace all values and steps, as a new revision. Omitted tunables are unset; an omitted
+         *     intent stays, and null removes it.
          */
         put: operations["replace_profile"];
         post?: never;
@@ -7708,7 +7709,7 @@ export interface components {
             }[];
             /**
              * Intent
-             * @description What migrations with the profile have to keep, unless they have an intent of their own; null for none.
+             * @description What migrations with the profile have to keep; null for none. Omitted, the current one stays: a client that does not know intents removes none.
              */
             intent?: {
                 [key: string]: unknown;
