@@ -206,9 +206,9 @@ ATTACKS |= {
         with_token("of-b", "POST", "/tokens", {"name": "x", "scopes": ["read"]}),
         403, "beyond_own_rights"),
     "be_libvirts_hook_from_elsewhere": (
-        lambda t: t.tcp.ask("POST", "/hooks/qemu", b"<domain/>", t.tokens["admin"],
+        lambda t: t.tcp.ask("POST", "/hooks/qemu", b"<domain/>", t.tokens["reader"],
                             [("Content-Type", "application/xml")]),
-        403, "unix_socket_only"),
+        403, "scope_missing"),
     "entities_that_grow_in_the_hooks_xml": (
         lambda t: t.unix.ask("POST", "/hooks/qemu",
                              b'<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><domain>&b;'

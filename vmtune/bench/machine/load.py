@@ -46,10 +46,10 @@ _IDLE_REMEDY = (
 class LoadEnded(SetupError):
     """A load did not keep its CPU busy: what was measured meanwhile is of no use.
 
-    :param record: what each load did.
+    :param record: what each load did; None where nothing is known.
     """
 
-    def __init__(self, message: str, remedy: str, record: LoadRecord) -> None:
+    def __init__(self, message: str, remedy: str = "", record: LoadRecord | None = None) -> None:
         super().__init__(message, field="host_load", code="load_ended", remedy=remedy)
         self.record = record
 
