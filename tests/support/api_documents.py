@@ -82,6 +82,7 @@ def profile(revision: int = 3, **changes: Any) -> dict[str, Any]:
         for name, value in values.items()
     }
     return {
+        "intent": None,
         "name": "fast",
         "description": "",
         "revision": revision,
@@ -233,6 +234,7 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "ahead": None,
         "waiting_reason": "",
         "controls": [],
+        "phase": None,
         **changes,
     }
 
