@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import select
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 
+from vmtune.bench.machine.network_interface import _enter
 from vmtune.lab.namespaces import NETNS_FOLDER
-
-_CLONE_NEWNET = 0x40000000  # setns(2)
 
 
 @contextmanager
@@ -28,18 +26,13 @@ def relayed(namespace: str, port: int) -> Iterator[None]:
 
 def _listening(namespace: str, port: int) -> socket.socket:
     """A socket stays in the namespace in which it was made, whoever uses it."""
-    made: list[socket.socket] = []
 
-    def make() -> None:
-        with closing(os.fdopen(os.open(NETNS_FOLDER / namespace, os.O_RDONLY))) as where:
-            if ctypes.CDLL(None, use_errno=True).setns(where.fileno(), _CLONE_NEWNET):
-                raise OSError(ctypes.get_errno(), f"setns to {namespace}")
-        made.append(socket.create_server(("127.0.0.1", port)))
+    def make() -> socket.socket:
+        _enter(NETNS_FOLDER / namespace)  # this thread alone
+        return socket.create_server(("127.0.0.1", port))
 
-    entering = threading.Thread(target=make)  # of this thread alone
-    entering.start()
-    entering.join()
-    return made[0]
+    with ThreadPoolExecutor(1) as alone:
+        return alone.submit(make).result()
 
 
 def _accept(door: socket.socket, port: int) -> None:
