@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -91,10 +91,14 @@ class MachineService(Service):
     """A service that runs on a machine, with its keys, certificates, names and networks.
 
     :param folder: below the lab's, which all machines and the tests see.
+    :param environment: its settings, as variables.
     """
 
-    def __init__(self, folder: Path, host: lab.HostStatus) -> None:
+    def __init__(
+        self, folder: Path, host: lab.HostStatus, environment: Mapping[str, str] | None = None
+    ) -> None:
         self._host = host
+        self._environment = environment or {}
         super().__init__(folder)
 
     def spawn(self) -> subprocess.Popen[bytes]:
@@ -105,23 +109,36 @@ class MachineService(Service):
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
-            env={**os.environ, "HOME": "/root"},
+            env={**os.environ, "HOME": "/root", **self._environment},
         )
 
 
 @contextmanager
-def live_machines(**changes: Any) -> Iterator[Live]:
+def live_machines(*, https: bool = False, **changes: Any) -> Iterator[Live]:
     """Two machines, and a service on the first that knows no host yet.
 
+    :param https: it listens on the management network, too, with the machine's certificate, and
+        lets libvirt's hook write what a destination needs.
     :param changes: of the lab's settings.
     """
     with machine_settings(**changes) as settings:
         status = lab.up(settings)
         folder = settings.folder / "service"
         folder.mkdir()
-        service = MachineService(folder, status.hosts[0])
+        service = MachineService(folder, status.hosts[0], _listening(settings) if https else {})
         try:
             service.start()
             yield Live(settings, service, status)
         finally:
             service.stop()
+
+
+def _listening(settings: lab.LabSettings) -> dict[str, str]:
+    pki = "/etc/pki/libvirt"
+    return {
+        "VMTUNE_LISTEN_ADDRESS": settings.address_a.partition("/")[0],
+        "VMTUNE_ALLOWED_HOSTS": settings.name_a,
+        "VMTUNE_TLS_CERT": f"{pki}/servercert.pem",
+        "VMTUNE_TLS_KEY": f"{pki}/private/serverkey.pem",
+        "VMTUNE_DESTINATION_COMMAND_LINE": "true",
+    }
