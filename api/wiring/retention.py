@@ -24,6 +24,7 @@ def retention_of(settings: Settings) -> RetentionSettings:
         settings.gone_vms_days,
         settings.idempotency_days,
         settings.webhook_days,
+        settings.forecast_days,
     )
 
 

@@ -30,6 +30,8 @@ class ClusterSettings:
         sample, the peaks, and the boundaries of iterations and phases; 1 to 3600.
     :param samples_days: for how long they are kept at all, with the reaper's rounds; the
         migration's record stays. 0 for no limit.
+    :param forecast_days: for how long forecasts are kept after their migration's end, with what
+        came of them; 0 for no limit.
     :param audit_days: for how long entries of the audit log are kept; 0 for no limit.
     :param gone_vms_days: for how long a VM is remembered, with its labels, that its host no longer
         has, counted from when it was last seen; 0 for no limit.
@@ -49,6 +51,7 @@ class ClusterSettings:
     samples_whole_days: int = 30
     samples_thinned_s: int = 10
     samples_days: int = 365
+    forecast_days: int = 365
     audit_days: int = 0
     gone_vms_days: int = 30
     idempotency_days: int = 7
@@ -65,6 +68,7 @@ CHECKS: Mapping[str, Callable[[object], object]] = {
     "samples_whole_days": integer(0, _MAX_DAYS),
     "samples_thinned_s": integer(1, 3600),
     "samples_days": integer(0, _MAX_DAYS),
+    "forecast_days": integer(0, _MAX_DAYS),
     "audit_days": integer(0, _MAX_DAYS),
     "gone_vms_days": integer(0, _MAX_DAYS),
     "idempotency_days": integer(0, _MAX_DAYS),

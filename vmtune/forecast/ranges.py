@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from vmtune.model.migration.forecast_basis import Place
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -42,3 +44,9 @@ class Range:
     def holds(self, value: float) -> bool:
         """Whether *value* is within the bounds."""
         return self.low <= value <= self.high
+
+    def place(self, value: float) -> Place:
+        """Where *value* lies."""
+        if self.holds(value):
+            return Place.WITHIN
+        return Place.BELOW if value < self.low else Place.ABOVE

@@ -34,6 +34,7 @@ class RetentionSettings:
     gone_vms_days: int
     idempotency_days: int
     webhook_days: int
+    forecast_days: int
 
     def until(self, now: datetime) -> Cutoffs:
         """What is old enough by *now*."""
@@ -44,14 +45,15 @@ class RetentionSettings:
             _before(now, self.gone_vms_days),
             _before(now, self.idempotency_days),
             _before(now, self.webhook_days),
+            _before(now, self.forecast_days),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Cutoffs:
     """Samples of migrations that ended before, entries that were made before, VMs that are gone and
-    were last seen before, idempotency keys that came before,
-    deliveries of webhooks that ended before; None for none."""
+    were last seen before, idempotency keys that came before, deliveries of webhooks that ended
+    before, forecasts whose migration ended before; None for none."""
 
     thin: datetime | None
     drop: datetime | None
@@ -59,6 +61,7 @@ class Cutoffs:
     gone_vms: datetime | None
     keys: datetime | None
     deliveries: datetime | None
+    forecasts: datetime | None
 
 
 def _before(now: datetime, days: int) -> datetime | None:

@@ -35,7 +35,7 @@ class Pruned:
     :param dropped: migrations whose samples, *dropped_samples*, were deleted.
     :param entries: of the audit log.
     :param vms: that are gone.
-    :param keys: of requests; *deliveries* of webhooks.
+    :param keys: of requests; *deliveries* of webhooks; *forecasts* of migrations.
     """
 
     thinned: int = 0
@@ -46,6 +46,7 @@ class Pruned:
     vms: int = 0
     keys: int = 0
     deliveries: int = 0
+    forecasts: int = 0
 
     def __add__(self, other: Pruned) -> Pruned:
         return Pruned(
@@ -57,6 +58,7 @@ class Pruned:
             self.vms + other.vms,
             self.keys + other.keys,
             self.deliveries + other.deliveries,
+            self.forecasts + other.forecasts,
         )
 
 
@@ -67,7 +69,7 @@ class Expired:
     :param thin: samples that would be thinned.
     :param entries: of the audit log.
     :param vms: that are gone.
-    :param keys: of requests; *deliveries* of webhooks.
+    :param keys: of requests; *deliveries* of webhooks; *forecasts* of migrations.
     """
 
     thin: Old
@@ -76,6 +78,7 @@ class Expired:
     vms: int
     keys: int
     deliveries: int
+    forecasts: int
 
 
 def utc_now() -> datetime:
@@ -93,7 +96,8 @@ def expired(
     vms = store.retention.old_vms(until.gone_vms) if until.gone_vms else 0
     keys = store.idempotency.old(until.keys) if until.keys else 0
     deliveries = store.webhooks.old(until.deliveries) if until.deliveries else 0
-    return Expired(thin, drop, entries, vms, keys, deliveries)
+    forecasts = store.forecasts.old(until.forecasts) if until.forecasts else 0
+    return Expired(thin, drop, entries, vms, keys, deliveries, forecasts)
 
 
 def prune(
@@ -113,15 +117,15 @@ def prune(
         for number in _each(partial(kept.to_thin, until.thin, _PAGE)):
             gone = kept.thin(number, retention.samples_thinned_s)
             yield Pruned(thinned=1, thinned_samples=gone)
-    if until.gone_vms is not None:
-        while count := kept.drop_vms(until.gone_vms):
-            yield Pruned(vms=count)
-    if until.keys is not None:
-        while count := store.idempotency.forget(until.keys):
-            yield Pruned(keys=count)
-    if until.deliveries is not None:
-        while count := store.webhooks.drop(until.deliveries):
-            yield Pruned(deliveries=count)
+    plain: tuple[tuple[datetime | None, Callable[[datetime], int], str], ...] = (
+        (until.gone_vms, kept.drop_vms, "vms"),
+        (until.keys, store.idempotency.forget, "keys"),
+        (until.deliveries, store.webhooks.drop, "deliveries"),
+        (until.forecasts, store.forecasts.drop, "forecasts"),
+    )
+    for before, drop, name in plain:
+        while before is not None and (count := drop(before)):
+            yield Pruned(**{name: count})
     if until.audit is not None:
         kept.cut_audit(until.audit, act)
     while count := kept.drop_entries():  # also those cut before, and not yet deleted
@@ -193,4 +197,5 @@ def _counts(done: Pruned) -> dict[str, int]:
         "dropped_vms": done.vms,
         "forgotten_keys": done.keys,
         "dropped_deliveries": done.deliveries,
+        "dropped_forecasts": done.forecasts,
     }

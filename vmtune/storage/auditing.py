@@ -126,6 +126,7 @@ NOT_AUDITED: Mapping[str, str] = {
     "webhook_deliveries": "follow from events",
     "webhook_outbox": "follows from events",
     "audit_cuts": "has an entry of its own",
+    "forecasts": "computed and measured",
     "sample_chunks": "measured",
     "reaper_chunks": "measured",
     "environments": "measured",

@@ -21,6 +21,7 @@ from vmtune.storage.repositories.counts import Tallies
 from vmtune.storage.repositories.drift_scans import DriftScanRepository
 from vmtune.storage.repositories.evacuations import EvacuationRepository
 from vmtune.storage.repositories.events import EventRepository
+from vmtune.storage.repositories.forecasts import ForecastRepository
 from vmtune.storage.repositories.idempotency import IdempotencyRepository
 from vmtune.storage.repositories.inventory import HostRepository, VmRepository
 from vmtune.storage.repositories.known_vms import KnownVms
@@ -58,6 +59,7 @@ class Store:
         self.tunings = TuningRepository(database)
         self.migrations = MigrationRepository(database)
         self.slots = SlotRepository(database)
+        self.forecasts = ForecastRepository(database)
         self.evacuations = EvacuationRepository(database)
         self.runs = RunRepository(database)
         self.campaigns = CampaignRepository(database)

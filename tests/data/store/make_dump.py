@@ -25,6 +25,8 @@ from vmtune.bench.model.trend.change import ChangeKind, FoundChange, Triage
 from vmtune.bench.model.trend.scheduled import Schedule
 from vmtune.bench.model.tune.kept import StudyState
 from vmtune.errors import Problem
+from vmtune.forecast.held import Figures, Happened, KeptForecast
+from vmtune.forecast.ranges import Range
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import SERVICE, Identity, Kind, Reach, Rights, Scope
 from vmtune.model.access.tokens import Token
@@ -34,6 +36,7 @@ from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.model.idempotency import Begun, Claim, KeptAnswer
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.disks import CopiedDisk
+from vmtune.model.migration.forecast_basis import Basis
 from vmtune.model.migration.intent import Intent
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.model.migration.steps import AfterSeconds, Step, StepAction
@@ -46,6 +49,7 @@ from vmtune.storage import Store, upgrade
 from vmtune.storage.repositories.campaigns import StoredFloor
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
+FIGURES = Figures(True, Range(9e3, 2e4, 3e4), Range(20.0, 50.0, 90.0), None)
 OTHER = UUID("00000000-0000-4000-8000-00000000000b")
 TIME = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
 GOALS = Intent(500, 60)
@@ -87,6 +91,8 @@ def fill(store: Store) -> None:
     store.migrations.update(
         done.id, state=MigrationState.COMPLETED, totals=Totals(23_000, 40, 7, 1 << 33, 14)
     )
+    store.forecasts.keep(done.id, KeptForecast(Basis.BEFORE, TIME, FIGURES, {"records": 3}))
+    store.forecasts.settle(done.id, lambda _: Happened(True, 23e3, 40.0, 8e9), TIME)
     store.migrations.begin(vm=OTHER, vm_name="other", source="a", destination="b")
     ran = store.runs.begin(
         scenario="quick/busy", setup={"name": "quick/busy"}, values={"multifd": True},

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from tests.support.fakes import VM
 from tests.support.samples import make_samples
+from vmtune.forecast.held import Figures, Happened, KeptForecast
 from vmtune.model.access.audit import Act, Outcome
 from vmtune.model.access.scopes import SERVICE
+from vmtune.model.migration.forecast_basis import Basis
 from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.retention import RetentionSettings
 from vmtune.services import retention as keeping_service
@@ -27,6 +30,7 @@ RETENTION = RetentionSettings(
     gone_vms_days=30,
     idempotency_days=7,
     webhook_days=30,
+    forecast_days=100,
 )
 ACT = Act(SERVICE, "", "retention")
 
@@ -97,10 +101,25 @@ def test_it_does_what_it_said_it_would(store: Store, clock: Clock) -> None:
     assert store.audit.check().broken_at is None
 
 
+def test_forecasts_go_some_time_after_their_migrations_end(store: Store, clock: Clock) -> None:
+    record = store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
+    for basis in Basis:
+        store.forecasts.keep(record.id, KeptForecast(basis, clock.time, Figures(ends=True)))
+    store.forecasts.settle(record.id, lambda _: Happened(None), clock.time)
+    other = store.migrations.begin(vm=UUID(int=1), vm_name="o", source="a", destination="b")
+    store.forecasts.keep(other.id, KeptForecast(Basis.BEFORE, clock.time, Figures(ends=True)))
+    clock.time += timedelta(days=101)
+    assert expired(store, RETENTION, clock).forecasts == 2
+    assert pruned(store, RETENTION, clock).forecasts == 2
+    assert expired(store, RETENTION, clock).forecasts == 0
+    assert store.forecasts.of(record.id) == ()
+    assert len(store.forecasts.of(other.id)) == 1  # it has not ended
+
+
 def test_nothing_goes_where_all_is_kept_for_ever(store: Store, clock: Clock) -> None:
     migrated(store)
     clock.time += timedelta(days=36_500)
-    assert pruned(store, RetentionSettings(0, 10, 0, 0, 0, 0, 0), clock) == Pruned()
+    assert pruned(store, RetentionSettings(0, 10, 0, 0, 0, 0, 0, 0), clock) == Pruned()
     assert kept(store) == [SamplesKept.WHOLE]
 
 

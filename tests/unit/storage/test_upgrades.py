@@ -17,6 +17,8 @@ from tests.support.records import make_record
 from tests.support.rounds import REPORT
 from vmtune.bench.model.runs.run import RunState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
+from vmtune.forecast.held import Happened
+from vmtune.forecast.ranges import Range
 from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
 from vmtune.model.migration.intent import Intent
 from vmtune.model.migration.record import MigrationState, SamplesKept
@@ -100,6 +102,10 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
                 "the lab is down",
             )
             assert store.studies.trials(study.id) == ({"number": 1, "runs": []},)
+        if dump.stem >= "0022":
+            (forecast,) = store.forecasts.of(done.id)
+            assert forecast.figures.total_ms == Range(9e3, 2e4, 3e4)
+            assert forecast.happened == Happened(True, 23e3, 40.0, 8e9)
         waiting = int(dump.stem >= "0008")  # before there was a queue, nothing waited in it
         assert store.slots.counts() == (waiting, 1 - waiting)
         if waiting:

@@ -151,7 +151,8 @@ def prune(
 
     Samples of migrations are thinned after samples_whole_days and deleted after samples_days;
     entries of the audit log are deleted after audit_days, VMs that are gone after gone_vms_days,
-    idempotency keys after idempotency_days, webhook deliveries after webhook_days.
+    idempotency keys after idempotency_days, webhook deliveries after webhook_days,
+    forecasts after forecast_days.
     Records and benchmark runs with all their data are kept.
     """
     chosen = _settings(config, state_dir, database_url)
@@ -164,6 +165,7 @@ def prune(
             ("would delete", f"{old.vms:,} VMs that are gone", chosen.gone_vms_days),
             ("would delete", f"{old.keys:,} idempotency keys", chosen.idempotency_days),
             ("would delete", f"{old.deliveries:,} webhook deliveries", chosen.webhook_days),
+            ("would delete", f"{old.forecasts:,} forecasts", chosen.forecast_days),
         )
         pairs = [(what, _after(text, days)) for what, text, days in keep]
         session.show(to_json(old), lambda: fields(pairs))
@@ -179,6 +181,7 @@ def prune(
                 ("dropped", f"{done.vms:,} VMs that are gone"),
                 ("dropped", f"{done.keys:,} idempotency keys"),
                 ("dropped", f"{done.deliveries:,} webhook deliveries"),
+                ("dropped", f"{done.forecasts:,} forecasts"),
             ]
         ),
     )

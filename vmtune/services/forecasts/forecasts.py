@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import structlog
+
 from vmtune.engine.dirty_probe import probe_dirtying
-from vmtune.errors import Problem
+from vmtune.errors import Problem, VmtuneError
 from vmtune.forecast.conditions import compresses, conditions_of
 from vmtune.forecast.disk_copy import CopyProspect, copied, expect_copy, with_copy
 from vmtune.forecast.path import Sent, Throughput, channels, expect_throughput, limit_on_wire, sent
@@ -22,8 +24,11 @@ from vmtune.model.host.facts import Connection, VmFacts
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.migration.steps import Step
 from vmtune.model.tunables.tunable import Value
+from vmtune.services.forecasts.kept import by_probe, keep
 from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.storage import Store
+
+log = structlog.get_logger(__name__)
 
 KEPT_S = 600
 """A guest may do something else by then."""
@@ -135,6 +140,24 @@ class ForecastService:
         if throughput is None:
             return None
         return Basis(probe, throughput, compresses(values))
+
+    async def keep_known(self, migration: UUID, planned: Planned) -> None:
+        """Keep a forecast with a migration that was just ordered, where its VM was measured lately:
+        nothing is measured for it."""
+        probe = self._probes.get(planned.facts.uuid)
+        now = datetime.now(UTC)
+        if probe is None or now - probe.measured_at > timedelta(seconds=KEPT_S):
+            return
+        destination = planned.plan.destination or ""
+        try:
+            past = await asyncio.to_thread(self._past, planned.plan.host, destination)
+        except VmtuneError as error:
+            log.info("a forecast is not kept", migration_id=str(migration), reason=error.message)
+            return
+        found = _candidate(planned, probe, past, None)
+        prospect, throughput = found.prospect, found.throughput
+        if prospect is not None and throughput is not None:
+            await keep(self._store, migration, lambda: by_probe(prospect, throughput, probe, now))
 
     def measured(self, vm: UUID) -> DirtyProbe | None:
         """What was measured of the VM last; None if that is not kept."""

@@ -23,8 +23,10 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
+from vmtune.forecast.held import Happened, KeptForecast
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.downtime import downtime_kept
+from vmtune.model.migration.forecast_basis import Figure
 from vmtune.model.migration.record import Migration, MigrationState, Trigger
 from vmtune.model.plan.outcome import Application
 from vmtune.model.service_metrics import CLUSTER, EXPORTED, Exported, Kind
@@ -116,6 +118,20 @@ def _note_disks(record: Migration) -> None:
     ready = [disk.ready_ms for disk in record.disks if disk.ready_ms is not None]
     if len(ready) == len(record.disks):
         _HISTOGRAMS["vmtune_migration_disk_copy_seconds"].observe(max(ready) / 1000)
+
+
+def forecast_held(forecast: KeptForecast, happened: Happened) -> None:
+    """A forecast was held against what happened."""
+    basis, said = forecast.basis.value, forecast.figures
+    if happened.ended is not None:
+        right = "right" if said.ends is happened.ended else "wrong"
+        outcome = "may not" if said.ends is None else right
+        _COUNTERS["vmtune_forecasts_of_end_total"].labels(basis, outcome).inc()
+    for figure in Figure:
+        bounds, value = said.of(figure), happened.of(figure)
+        if bounds is not None and value is not None:
+            of = _COUNTERS["vmtune_forecasts_held_total"]
+            of.labels(basis, figure.value, bounds.place(value).value).inc()
 
 
 def step_came_due(effect: StepEffect) -> None:

@@ -180,6 +180,7 @@ class MigrationService:
                 raise
             planned = await plan()  # its end has changed what is set
             record = await asyncio.to_thread(begin, planned)
+        await self.intents.forecasts.keep_known(record.id, planned)
         await self._records.publish(record)
         if self._hosts.drives(record.source):
             self._job.remember(record.id, planned.plan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import UUID
 
 import structlog
@@ -25,6 +26,7 @@ from vmtune.model.migration.record import (
 )
 from vmtune.model.plan.changes import Change
 from vmtune.services.events import EventBus
+from vmtune.services.forecasts.kept import by_outlook, keep, settle
 from vmtune.services.metrics import telemetry
 from vmtune.services.retry import retry_until_available
 from vmtune.storage import Store
@@ -56,6 +58,7 @@ class MigrationRecords:
             await self.publish(record)
         if "state" in fields and record.state.ended:
             _note_end(record)
+            await settle(self.store, record)
         return record
 
     async def step(self, id: UUID, step: StepRecord, undo: Sequence[Change]) -> Migration:
@@ -102,6 +105,7 @@ class DurableNotes:
         self._samples: list[Sample] = []
         self._store_at = _FLUSH_SAMPLES
         self._disks: dict[str, object] = {}
+        self._forecast = False
 
     async def record(self) -> Migration:
         """The record, from the database."""
@@ -128,9 +132,18 @@ class DurableNotes:
             await self.flush(controllers)
         if outlook is not None:
             self.share = time_share(sample.at_ms, outlook, self.share)
+            await self._forecasts(sample, outlook)
         shown = progress_data(sample, self.share, outlook)
         shown |= _reaper_progress(controllers.latest_round) | self._disks
         self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
+
+    async def _forecasts(self, sample: Sample, outlook: Outlook) -> None:
+        """Keep the first that can be told, to be held against what happens."""
+        if self._forecast or outlook.ends is None or sample.status.in_postcopy:
+            return
+        self._forecast = True
+        now = datetime.now(UTC)
+        await keep(self._records.store, self._id, lambda: by_outlook(sample, outlook, now))
 
     async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
         """Publish the progress of the disks; once all have caught up, along with the memory's."""
