@@ -33,7 +33,7 @@ from vmtune.reference.tables import (
 )
 
 _MAX_TEXT = 500
-_MAX_ROWS = 1000
+MAX_ROWS = 1000
 _LARGEST = 1e15
 
 
@@ -98,10 +98,10 @@ def read_reference(raw: object, name: str) -> Reference:
         for key, value in reader.mapping(given.get("arms", {}), "arms").items()
     }
     read = Reference(
-        id=_text(reader, given.get("id", ""), "id"),
-        title=_text(reader, given.get("title", ""), "title"),
+        id=read_text(reader, given.get("id", ""), "id"),
+        title=read_text(reader, given.get("title", ""), "title"),
         source=_source(reader, given.get("source", {})),
-        setup=_facts(reader, given.get("setup", {}), "setup"),
+        setup=read_facts(reader, given.get("setup", {}), "setup"),
         arms=arms,
         tables={
             key: _table(reader, key, value, f"tables.{key}")
@@ -146,7 +146,7 @@ def _check_names(reader: Reader, read: Reference) -> None:
             seen.add(key)
 
 
-def _text(reader: Reader, raw: object, field: str) -> str:
+def read_text(reader: Reader, raw: object, field: str) -> str:
     text = reader.text(raw, field, _MAX_TEXT)
     if not text.strip():
         reader.refuse(field, "missing", f"{field} is missing", f"give {field}")
@@ -154,7 +154,7 @@ def _text(reader: Reader, raw: object, field: str) -> str:
 
 
 def _texts(reader: Reader, raw: object, field: str) -> tuple[str, ...]:
-    return reader.sequence(raw, field, lambda each, where: _text(reader, each, where), _MAX_ROWS)
+    return reader.sequence(raw, field, lambda each, where: read_text(reader, each, where), MAX_ROWS)
 
 
 def _optional(reader: Reader, parts: Mapping[str, object], name: str, where: str) -> str:
@@ -166,8 +166,8 @@ def _source(reader: Reader, raw: object) -> Source:
         raw, "source", ("date", "author", "key", "url", "checked"), ("place", "title")
     )
     return Source(
-        place=_text(reader, parts.get("place", ""), "source.place"),
-        title=_text(reader, parts.get("title", ""), "source.title"),
+        place=read_text(reader, parts.get("place", ""), "source.place"),
+        title=read_text(reader, parts.get("title", ""), "source.title"),
         date=_optional(reader, parts, "date", "source"),
         author=_optional(reader, parts, "author", "source"),
         key=_optional(reader, parts, "key", "source"),
@@ -176,7 +176,7 @@ def _source(reader: Reader, raw: object) -> Source:
     )
 
 
-def _facts(reader: Reader, raw: object, where: str) -> Facts:
+def read_facts(reader: Reader, raw: object, where: str) -> Facts:
     facts: dict[str, FactValue] = {}
     for name, value in reader.mapping(raw, where, tuple(FACTS)).items():
         if name in FACTS:
@@ -194,8 +194,8 @@ def _arm(reader: Reader, name: str, raw: object, where: str) -> Arm:
     bases = reader.mapping(parts.get("bases", {}), f"{where}.bases")
     return Arm(
         name,
-        _facts(reader, parts.get("facts", {}), f"{where}.facts"),
-        {title: _text(reader, base, f"{where}.bases.{title}") for title, base in bases.items()},
+        read_facts(reader, parts.get("facts", {}), f"{where}.facts"),
+        {title: read_text(reader, base, f"{where}.bases.{title}") for title, base in bases.items()},
     )
 
 
@@ -206,7 +206,7 @@ def _table(reader: Reader, name: str, raw: object, where: str) -> Table:
         ("note",),
         ("title", "form", "unit", "better", "metric", "metric_note", "rows", "repeats"),
     )
-    unit = _text(reader, parts.get("unit", ""), f"{where}.unit")
+    unit = read_text(reader, parts.get("unit", ""), f"{where}.unit")
     if unit not in PRINTED_UNITS:
         reader.refuse(f"{where}.unit", "unknown_unit", f"there is no unit {short(unit)}",
                       f"known are {', '.join(PRINTED_UNITS)}")  # fmt: skip
@@ -221,13 +221,13 @@ def _table(reader: Reader, name: str, raw: object, where: str) -> Table:
         parts.get("rows", []),
         f"{where}.rows",
         lambda each, field: _row(reader, each, field),
-        _MAX_ROWS,
+        MAX_ROWS,
     )
     repeats = reader.sequence(
         parts.get("repeats", []),
         f"{where}.repeats",
         lambda each, field: _repeat(reader, each, field),
-        _MAX_ROWS,
+        MAX_ROWS,
     )
     for index, row in enumerate(rows):
         if not any(each.concerns(row) for each in repeats):
@@ -235,7 +235,7 @@ def _table(reader: Reader, name: str, raw: object, where: str) -> Table:
                           "say of every figure how it is measured here")  # fmt: skip
     return Table(
         name=name,
-        title=_text(reader, parts.get("title", ""), f"{where}.title"),
+        title=read_text(reader, parts.get("title", ""), f"{where}.title"),
         form=reader.choice(parts.get("form"), f"{where}.form", Form, Form.VALUES),
         unit=unit,
         better=reader.choice(parts.get("better"), f"{where}.better", Direction, Direction.NONE),
@@ -257,9 +257,9 @@ def _repeat(reader: Reader, raw: object, where: str) -> Repeat:
     return Repeat(
         measured=measured,
         command=command,
-        why=_text(reader, parts.get("why", ""), f"{where}.why"),
+        why=read_text(reader, parts.get("why", ""), f"{where}.why"),
         arms=_texts(reader, parts.get("arms", []), f"{where}.arms"),
-        at=_facts(reader, parts.get("at", {}), f"{where}.at"),
+        at=read_facts(reader, parts.get("at", {}), f"{where}.at"),
     )
 
 
@@ -268,8 +268,8 @@ def _row(reader: Reader, raw: object, where: str) -> Row:
         raw, where, ("at", "value", "low", "high", "printed", "approximate", "change"), ("arm",)
     )
     return Row(
-        arm=_text(reader, parts.get("arm", ""), f"{where}.arm"),
-        at=_facts(reader, parts.get("at", {}), f"{where}.at"),
+        arm=read_text(reader, parts.get("arm", ""), f"{where}.arm"),
+        at=read_facts(reader, parts.get("at", {}), f"{where}.at"),
         figure=_figure(reader, parts, where),
         change=_change(reader, parts["change"], f"{where}.change") if "change" in parts else None,
     )
@@ -280,9 +280,9 @@ def _figure(reader: Reader, parts: Mapping[str, object], where: str) -> Figure:
     approximate = reader.boolean(parts.get("approximate", False), f"{where}.approximate")
     names = [name for name in ("value", "low", "high") if name in parts]
     if names == ["value"]:
-        low = high = _decimal(reader, parts["value"], f"{where}.value")
+        low = high = read_decimal(reader, parts["value"], f"{where}.value")
     elif names == ["low", "high"]:
-        low, high = (_decimal(reader, parts[name], f"{where}.{name}") for name in names)
+        low, high = (read_decimal(reader, parts[name], f"{where}.{name}") for name in names)
         if low > high:
             reader.refuse(f"{where}.low", "low_above_high", f"{low} is above {high}", "swap them")
     elif not names and printed:
@@ -297,20 +297,22 @@ def _figure(reader: Reader, parts: Mapping[str, object], where: str) -> Figure:
 def _change(reader: Reader, raw: object, where: str) -> PrintedChange:
     parts = reader.mapping(raw, where, ("approximate",), ("printed", "kind", "value", "against"))
     return PrintedChange(
-        printed=_text(reader, parts.get("printed", ""), f"{where}.printed"),
+        printed=read_text(reader, parts.get("printed", ""), f"{where}.printed"),
         kind=reader.choice(parts.get("kind"), f"{where}.kind", ChangeKind, ChangeKind.PERCENT),
-        value=_decimal(reader, parts.get("value"), f"{where}.value"),
-        against=_text(reader, parts.get("against", ""), f"{where}.against"),
+        value=read_decimal(reader, parts.get("value"), f"{where}.value"),
+        against=read_text(reader, parts.get("against", ""), f"{where}.against"),
         approximate=reader.boolean(parts.get("approximate", False), f"{where}.approximate"),
     )
 
 
 def _constant(reader: Reader, raw: object, where: str) -> tuple[Decimal, ...]:
     if isinstance(raw, list):
-        return reader.sequence(raw, where, lambda each, field: _decimal(reader, each, field), 100)
-    return (_decimal(reader, raw, where),)
+        return reader.sequence(
+            raw, where, lambda each, field: read_decimal(reader, each, field), 100
+        )
+    return (read_decimal(reader, raw, where),)
 
 
-def _decimal(reader: Reader, raw: object, where: str) -> Decimal:
+def read_decimal(reader: Reader, raw: object, where: str) -> Decimal:
     """*raw* exactly as written: the shortest text of a float is what stood in the file."""
     return Decimal(str(reader.number(raw, where, -_LARGEST, _LARGEST)))

@@ -199,16 +199,18 @@ def stand(table: Table, match: EffectMatch, own: OwnEffect) -> Standing:
     where its whole range does.
     """
     published = match.published.ratio
-    directions = (
-        _direction(published.low, published.high),
-        _direction(own.low, own.high),
-    )
+    stands = agreement(table, published, own.low, own.high)
+    return Standing(stands, own, published, match.differences)
+
+
+def agreement(
+    table: Table, published: Ratio, low: Decimal | float, high: Decimal | float
+) -> Agreement:
+    """How an own ratio between *low* and *high* stands to a published one of *table*."""
+    directions = _direction(published.low, published.high), _direction(low, high)
     if 0 in directions or (table.form is Form.VALUES and table.better is Direction.NONE):
-        agreement = Agreement.NEITHER
-    else:
-        same = directions[0] == directions[1]
-        agreement = Agreement.SAME if same else Agreement.OPPOSITE
-    return Standing(agreement, own, published, match.differences)
+        return Agreement.NEITHER
+    return Agreement.SAME if directions[0] == directions[1] else Agreement.OPPOSITE
 
 
 def _direction(low: Decimal | float, high: Decimal | float) -> int:

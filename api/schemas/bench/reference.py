@@ -8,7 +8,9 @@ from vmtune.api.schemas.common import Model, Page
 from vmtune.bench.model.metrics.table import Direction
 from vmtune.reference.changes import Compared, compared, held
 from vmtune.reference.facts import FACTS, Facts, in_order
-from vmtune.reference.tables import Form, Measured, Reference, Row, Table
+from vmtune.reference.matching import Agreement
+from vmtune.reference.results import Cell, Compare, OwnFigure, ReferenceVerdict, cells, measurements
+from vmtune.reference.tables import Form, Measured, Reference, Table
 
 
 class ReferenceSourceView(Model):
@@ -84,6 +86,61 @@ class RepeatView(Model):
     why: str = Field(description="What differs from the source, or what is missing here.")
 
 
+class OwnMeasurementView(Model):
+    """Where figures that were measured with vmtune come from."""
+
+    key: str
+    date: str = Field(description="ISO date.")
+    machine: str
+    qemu: str
+    how: str = Field(description="Runs, load of the machine, and what differs from the source.")
+    command: str = Field(description="What measures the same again.")
+    recorded: str = Field(description="The page of the documentation that has it; may be empty.")
+
+
+class OwnFigureView(Model):
+    """What was measured with vmtune under the conditions of a published figure."""
+
+    measurement: str = Field(description="The `key` of one of the measurements.")
+    text: str
+    value: float | None = Field(
+        description="In the table's unit. Null if only ratios were recorded."
+    )
+
+    @classmethod
+    def of(cls, own: OwnFigure) -> OwnFigureView:
+        value = own.figure.value
+        return cls(
+            measurement=own.measurement.key,
+            text=own.figure.printed,
+            value=None if value is None else float(value),
+        )
+
+
+class OwnRatioView(Model):
+    """A published ratio with the measured one of the same two arms."""
+
+    title: str
+    base: str
+    low: float | None = Field(description="Null if it was not measured.")
+    high: float | None = Field(description="The same as `low` for a ratio of medians.")
+    agreement: Agreement | None = Field(description="Null if it was not measured.")
+    interval: bool = Field(description="The ratio has an interval; else it is that of medians.")
+    text: str
+
+    @classmethod
+    def of(cls, one: Compare) -> OwnRatioView:
+        return cls(
+            title=one.title,
+            base=one.base,
+            low=None if one.own is None else float(one.own.low),
+            high=None if one.own is None else float(one.own.high),
+            agreement=one.agreement,
+            interval=one.sure,
+            text=one.text,
+        )
+
+
 class ReferenceRowView(Model):
     """One figure."""
 
@@ -96,9 +153,16 @@ class ReferenceRowView(Model):
     ratios: list[PublishedRatioView]
     change: PrintedChangeView | None = Field(description="Null if none was printed.")
     repeat: RepeatView
+    own: OwnFigureView | None = Field(description="Null if it was not measured.")
+    own_ratios: list[OwnRatioView]
+    verdict: ReferenceVerdict = Field(
+        description="How the measured figure stands to the published one."
+    )
+    standing: str = Field(description="The verdict, and what it follows from.")
 
     @classmethod
-    def of(cls, reference: Reference, table: Table, row: Row) -> ReferenceRowView:
+    def of(cls, reference: Reference, table: Table, cell: Cell) -> ReferenceRowView:
+        row = cell.row
         change = held(table, row)
         figure = row.figure
         return cls(
@@ -110,7 +174,11 @@ class ReferenceRowView(Model):
             approximate=figure.approximate,
             ratios=[PublishedRatioView.of(one) for one in compared(reference, table, row)],
             change=None if change is None else PrintedChangeView.from_record(change),
-            repeat=RepeatView.from_record(table.repeat_of(row)),
+            repeat=RepeatView.from_record(cell.repeat),
+            own=None if cell.own is None else OwnFigureView.of(cell.own),
+            own_ratios=[OwnRatioView.of(each) for each in cell.comparisons],
+            verdict=cell.verdict,
+            standing=cell.text,
         )
 
 
@@ -128,11 +196,15 @@ class ReferenceTableView(Model):
     )
     note: str
     rows: list[ReferenceRowView]
+    measurements: list[OwnMeasurementView] = Field(description="Of the measured figures.")
 
     @classmethod
     def of(cls, reference: Reference, table: Table) -> ReferenceTableView:
+        found = cells(reference, table)
         return cls.from_record(
-            table, rows=[ReferenceRowView.of(reference, table, row) for row in table.rows]
+            table,
+            rows=[ReferenceRowView.of(reference, table, cell) for cell in found],
+            measurements=[OwnMeasurementView.from_record(each) for each in measurements(found)],
         )
 
 

@@ -11,6 +11,8 @@ AbortState = Literal["none", "requested", "aborted", "too late"]
 
 ActivityKind = Literal["migration", "application", "evacuation", "campaign", "study", "run"]
 
+Agreement = Literal["same direction", "opposite direction", "no direction"]
+
 ApplicationState = Literal["intended", "applied", "failed", "reverting", "reverted", "unknown"]
 
 AuditFormat = Literal["jsonl", "csv"]
@@ -177,6 +179,15 @@ QmpKind = Literal[
 ReaperEnd = Literal["running", "migration ended", "not started", "failed", "interrupted"]
 
 ReferenceForm = Literal["values", "time stamps", "reduction", "times less"]
+
+ReferenceVerdict = Literal[
+    "same direction",
+    "opposite direction",
+    "no direction",
+    "value only",
+    "not measured yet",
+    "not reproducible here",
+]
 
 ReportFormat = Literal["html", "markdown", "csv"]
 
@@ -1587,6 +1598,38 @@ class OverviewView(TypedDict):
     tuning_counts: dict[str, int]
 
 
+class OwnFigureView(TypedDict):
+    """What was measured with vmtune under the conditions of a published figure."""
+
+    measurement: str
+    text: str
+    value: float | None
+
+
+class OwnMeasurementView(TypedDict):
+    """Where figures that were measured with vmtune come from."""
+
+    key: str
+    date: str
+    machine: str
+    qemu: str
+    how: str
+    command: str
+    recorded: str
+
+
+class OwnRatioView(TypedDict):
+    """A published ratio with the measured one of the same two arms."""
+
+    title: str
+    base: str
+    low: float | None
+    high: float | None
+    agreement: Agreement | None
+    interval: bool
+    text: str
+
+
 class PlanCreate(TypedDict):
     """The application or migration to plan."""
 
@@ -2004,6 +2047,10 @@ class ReferenceRowView(TypedDict):
     ratios: list[PublishedRatioView]
     change: PrintedChangeView | None
     repeat: RepeatView
+    own: OwnFigureView | None
+    own_ratios: list[OwnRatioView]
+    verdict: ReferenceVerdict
+    standing: str
 
 
 class ReferenceSourceView(TypedDict):
@@ -2039,6 +2086,7 @@ class ReferenceTableView(TypedDict):
     metric_note: str
     note: str
     rows: list[ReferenceRowView]
+    measurements: list[OwnMeasurementView]
 
 
 class ReferenceView(TypedDict):

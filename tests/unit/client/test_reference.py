@@ -44,9 +44,9 @@ def test_ten_rows_with_printed_and_recomputed_change(real: Api, vmtune: Vmtune) 
     assert len(lines) == 10
     assert re.split(r"  +", lines[0]) == [
         "randread", "4 KiB", "1", "113,725", "117,451", "1.03", "+3.3%", "+3.3%", "yes",
-        "other size [1]",
+        "-", "+4 % (0 to 44) [a]", "1 to 1.44", "no direction [1]",
     ]  # fmt: skip
-    assert [line.split()[-6:-3] for line in lines] == [
+    assert [re.split(r"  +", line)[6:9] for line in lines] == [
         [change, change, "yes"]
         for change in ("+3.3%", "+2.9%", "+1.1%", "+1.3%", "+1.4%",
                        "-0.3%", "+0.0%", "+0.0%", "+0.0%", "+0.0%")
@@ -60,10 +60,9 @@ def test_thirty_rows_with_their_ratios(real: Api, vmtune: Vmtune) -> None:
     lines = rows(shown, "VCPUS")
     assert len(lines) == 30
     ratio = r"(\d\.\d+|1 \(base\)|-)"
-    assert all(re.search(f"{ratio} +{ratio} +(other size|no) \\[\\d]$", line) for line in lines)
-    assert re.split(r"  +", lines[2].strip()) == [
+    assert all(re.search(f"{ratio} +{ratio} +\\S.* \\[\\d]$", line) for line in lines)
+    assert re.split(r"  +", lines[2].strip())[:7] == [
         "2", "4 GiB", "3 GiB", "ring 4096, optimised", "5.5", "0.306", "0.239",
-        "other size [2]",
     ]  # fmt: skip
     assert "memory_update" not in shown
     assert "comparable metric of own runs: guest_drop_ms" in shown
@@ -74,15 +73,19 @@ def test_thirty_rows_with_their_ratios(real: Api, vmtune: Vmtune) -> None:
 def test_what_does_not_come_out_and_what_was_never_reached(real: Api, vmtune: Vmtune) -> None:
     shown = vmtune("reference", "show", "coroutine-pool-resize", "--table", "vsz").out
     during = next(line for line in shown.splitlines() if line.startswith("during fio"))
-    assert re.split(r"  +", during)[-4:-1] == ["+ ~100 MB", "+1,042,420 KB", "no"]
+    assert re.split(r"  +", during)[4:] == [
+        "+ ~100 MB", "+1,042,420 KB", "no", "1,719 MiB [a]", "1.33", "same direction [1]",
+    ]  # fmt: skip
     limit = vmtune("reference", "show", "dirty-limit-convergence").out
     assert re.split(r"  +", limit.splitlines()[-3].strip()) == [
-        "110", "never", "7,660", "-", "no [1]",
+        "110", "never", "7,660", "-", "-", "-", "-", "not reproducible here [1]",
     ]  # fmt: skip
     assert "not checked against the original text" in limit
     assert "not checked against" not in shown
     copied = vmtune("reference", "show", "zero-copy-multifd").out
-    assert re.search(r"^synthetic +- +zero copy +13-22% +0\.780 to 0\.870 +no \[1]$", copied, re.M)
+    assert re.search(
+        r"^synthetic +- +zero copy +13-22% +0\.780 to 0\.870 +- +- +not .*\[1]$", copied, re.M
+    )
 
 
 def test_every_source_can_be_shown_on_a_terminal(
@@ -128,8 +131,8 @@ def test_each_row_says_whether_and_how_it_is_measured_here(real: Api, vmtune: Vm
     lines = rows(shown, "VCPUS")
     beyond = [line for line in lines if re.search(r"(20|30) GiB", line)]
     assert len(beyond) == 10
-    assert all(re.search(r"no \[\d]$", line) for line in beyond)
-    assert all(re.search(r"other size \[\d]$", line) for line in lines if line not in beyond)
+    assert all(re.search(r"not reproducible here \[\d]$", line) for line in beyond)
+    assert not any("not reproducible" in line for line in lines if line not in beyond)
     (way,) = [line for line in shown.splitlines() if line.startswith("[1] ")]
     assert way.startswith("[1] measured here: other size: ")
     assert way.endswith("; run: vmtune bench campaign drop-duration")
@@ -138,6 +141,25 @@ def test_each_row_says_whether_and_how_it_is_measured_here(real: Api, vmtune: Vm
     found = {row["arm"]: row["repeat"] for row in table["rows"]}
     assert found["5.18 method"]["command"] == "vmtune doctor --srcu"
     assert found["5.19-rc1 as is"]["measured"] == "no"
+
+
+def test_each_row_has_what_was_measured_here_and_where(real: Api, vmtune: Vmtune) -> None:
+    shown = vmtune("reference", "show", "coroutine-pool-resize", "--table", "iops").out
+    (line,) = rows(shown, "BEFORE")
+    assert re.split(r"  +", line.strip())[-5:] == [
+        "~1.62", "65,300 (54,400 to 73,500) 1/s [a]",
+        "79,500 (70,000 to 87,600) 1/s [a]", "1.16 to 1.28", "same direction [1]",
+    ]  # fmt: skip
+    (source,) = [line for line in shown.splitlines() if line.startswith("[a] ")]
+    assert source.startswith("[a] 2026-11-22, QEMU 10.0.13 patched, ")
+    assert source.endswith("; run: make bench NAME=patched_pool")
+    document = vmtune("reference", "show", "coroutine-pool-resize", "--table", "iops", "--json")
+    (table,) = document.document["tables"]
+    after = table["rows"][1]
+    assert (after["own"]["value"], after["verdict"]) == (79500, "same direction")
+    assert after["own"]["measurement"] == table["measurements"][0]["key"]
+    assert after["own_ratios"][0]["low"] == 1.16
+    assert table["rows"][0]["own_ratios"] == []
 
 
 def test_the_commands_that_measure_exist() -> None:

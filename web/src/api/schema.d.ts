@@ -2591,6 +2591,12 @@ export interface components {
             name: string;
         };
         /**
+         * Agreement
+         * @description How an own effect stands to a published one.
+         * @enum {string}
+         */
+        Agreement: "same direction" | "opposite direction" | "no direction";
+        /**
          * ApplicationCreate
          * @description What to apply.
          */
@@ -6865,6 +6871,94 @@ export interface components {
             };
         };
         /**
+         * OwnFigureView
+         * @description What was measured with vmtune under the conditions of a published figure.
+         */
+        OwnFigureView: {
+            /**
+             * Measurement
+             * @description The `key` of one of the measurements.
+             */
+            measurement: string;
+            /**
+             * Text
+             * @description The same as people read it.
+             */
+            text: string;
+            /**
+             * Value
+             * @description In the table's unit. Null if only ratios were recorded.
+             */
+            value: number | null;
+        };
+        /**
+         * OwnMeasurementView
+         * @description Where figures that were measured with vmtune come from.
+         */
+        OwnMeasurementView: {
+            /** Key */
+            key: string;
+            /**
+             * Date
+             * @description ISO date.
+             */
+            date: string;
+            /** Machine */
+            machine: string;
+            /** Qemu */
+            qemu: string;
+            /**
+             * How
+             * @description Runs, load of the machine, and what differs from the source.
+             */
+            how: string;
+            /**
+             * Command
+             * @description What measures the same again.
+             */
+            command: string;
+            /**
+             * Recorded
+             * @description The page of the documentation that has it; may be empty.
+             */
+            recorded: string;
+        };
+        /**
+         * OwnRatioView
+         * @description A published ratio with the measured one of the same two arms.
+         */
+        OwnRatioView: {
+            /**
+             * Title
+             * @description As people read it.
+             */
+            title: string;
+            /** Base */
+            base: string;
+            /**
+             * Low
+             * @description Null if it was not measured.
+             */
+            low: number | null;
+            /**
+             * High
+             * @description The same as `low` for a ratio of medians.
+             */
+            high: number | null;
+            /** @description Null if it was not measured. */
+            agreement: components["schemas"]["Agreement"] | null;
+            /**
+             * Interval
+             * @description The ratio has an interval; else it is that of medians.
+             */
+            interval: boolean;
+            /**
+             * Text
+             * @description The same as people read it.
+             */
+            text: string;
+        };
+        /**
          * PlanCreate
          * @description The application or migration to plan.
          */
@@ -8271,6 +8365,17 @@ export interface components {
             /** @description Null if none was printed. */
             change: components["schemas"]["PrintedChangeView"] | null;
             repeat: components["schemas"]["RepeatView"];
+            /** @description Null if it was not measured. */
+            own: components["schemas"]["OwnFigureView"] | null;
+            /** Own Ratios */
+            own_ratios: components["schemas"]["OwnRatioView"][];
+            /** @description How the measured figure stands to the published one. */
+            verdict: components["schemas"]["ReferenceVerdict"];
+            /**
+             * Standing
+             * @description The verdict, and what it follows from.
+             */
+            standing: string;
         };
         /**
          * ReferenceSourceView
@@ -8377,7 +8482,18 @@ export interface components {
              * @description The figures.
              */
             rows: components["schemas"]["ReferenceRowView"][];
+            /**
+             * Measurements
+             * @description Of the measured figures.
+             */
+            measurements: components["schemas"]["OwnMeasurementView"][];
         };
+        /**
+         * ReferenceVerdict
+         * @description How a published figure and what was measured here stand to each other.
+         * @enum {string}
+         */
+        ReferenceVerdict: "same direction" | "opposite direction" | "no direction" | "value only" | "not measured yet" | "not reproducible here";
         /**
          * ReferenceView
          * @description One source's measurements.

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from string import ascii_lowercase
 
 import click
 
@@ -54,7 +55,10 @@ def list_references(session: Session) -> None:
 @common
 @pass_session
 def show(session: Session, name: str, only: str | None) -> None:
-    """Show a source: its setup and its tables, with recomputed ratios and changes."""
+    """Show a source: its setup and its tables, with recomputed ratios and changes.
+
+    Next to each figure stands what was measured with vmtune, or why nothing was.
+    """
     document = session.client.get(f"/reference/{segment(name)}", {"table": only})
     session.show(document, lambda: _shown(document))
 
@@ -142,11 +146,15 @@ def _table(document: Document) -> Iterator[str]:
     yield f"{beside}: {note}" if note else beside
     rows = document["rows"]
     ways = list(dict.fromkeys(_way(row) for row in rows))
-    yield from (_pairs(rows, ways) if _paired(rows) else _figures(rows, ways))
+    here = _Here(document, ways)
+    yield from (_pairs(rows, here) if _paired(rows) else _figures(rows, here))
     yield ""
     for number, (measured, command, why) in enumerate(ways, 1):
         run = f"; run: {command}" if command else ""
         yield f"[{number}] measured here: {measured}: {why}{run}"
+    for mark, each in zip(ascii_lowercase, document["measurements"], strict=False):
+        where = f"{each['date']}, QEMU {each['qemu']}, {each['machine']}"
+        yield f"[{mark}] {where}: {each['how']}; run: {each['command']}"
 
 
 def _way(row: Document) -> tuple[str, str, str]:
@@ -155,8 +163,37 @@ def _way(row: Document) -> tuple[str, str, str]:
     return repeat["measured"], repeat["command"], repeat["why"]
 
 
-def _here(row: Document, ways: Sequence[tuple[str, str, str]]) -> str:
-    return f"{row['repeat']['measured']} [{ways.index(_way(row)) + 1}]"
+class _Here:
+    """The columns of what was measured here."""
+
+    def __init__(self, document: Document, ways: Sequence[tuple[str, str, str]]) -> None:
+        keys = [each["key"] for each in document["measurements"]]
+        self._marks = dict(zip(keys, ascii_lowercase, strict=False))
+        self._ways = ways
+
+    def figure(self, row: Document) -> str:
+        """``79,500 1/s [a]``; a dash where nothing was measured."""
+        own = row["own"]
+        return f"{own['text']} [{self._marks[own['measurement']]}]" if own else "-"
+
+    @staticmethod
+    def ratios(row: Document) -> str:
+        """To each base that was measured."""
+        found = [each for each in row["own_ratios"] if each["low"] is not None]
+        several = len(row["own_ratios"]) > 1
+        return "; ".join(
+            f"{each['title']}: {_ratio_text(each)}" if several else _ratio_text(each)
+            for each in found
+        ) or "-"  # fmt: skip
+
+    def verdict(self, row: Document) -> str:
+        """``same direction [1]``."""
+        return f"{row['verdict']} [{self._ways.index(_way(row)) + 1}]"
+
+
+def _ratio_text(ratio: Document) -> str:
+    low, high = f"{ratio['low']:.3g}", f"{ratio['high']:.3g}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _paired(rows: Sequence[Document]) -> bool:
@@ -169,7 +206,7 @@ def _paired(rows: Sequence[Document]) -> bool:
     )
 
 
-def _pairs(rows: Sequence[Document], ways: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+def _pairs(rows: Sequence[Document], here: _Here) -> Iterator[str]:
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
     base, arm = pairs[0]
     changes = any(arm["change"] for _, arm in pairs)
@@ -180,7 +217,9 @@ def _pairs(rows: Sequence[Document], ways: Sequence[tuple[str, str, str]]) -> It
         Column(arm["arm"].upper(), right=True),
         Column("RATIO", right=True),
         *_change_columns(changes),
-        Column("HERE"),
+        *(Column(f"{each['arm'].upper()} HERE") for each in (base, arm)),
+        Column("RATIO HERE"),
+        Column("VERDICT"),
     )
     cells = [
         (
@@ -189,14 +228,17 @@ def _pairs(rows: Sequence[Document], ways: Sequence[tuple[str, str, str]]) -> It
             arm["printed"],
             arm["ratios"][0]["text"] or "-",
             *_change(arm, changes),
-            _here(arm, ways),
+            here.figure(base),
+            here.figure(arm),
+            here.ratios(arm),
+            here.verdict(arm),
         )
         for base, arm in pairs
     ]
     yield from table(columns, cells, "no figures")
 
 
-def _figures(rows: Sequence[Document], ways: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+def _figures(rows: Sequence[Document], here: _Here) -> Iterator[str]:
     titles = list(dict.fromkeys(ratio["title"] for row in rows for ratio in row["ratios"]))
     changes = any(row["change"] for row in rows)
     conditions = _conditions(rows)
@@ -207,6 +249,8 @@ def _figures(rows: Sequence[Document], ways: Sequence[tuple[str, str, str]]) -> 
         *(Column(f"TO {title.upper()}", right=True) for title in titles),
         *_change_columns(changes),
         Column("HERE"),
+        Column("RATIOS HERE"),
+        Column("VERDICT"),
     )
     cells = [
         (
@@ -215,7 +259,9 @@ def _figures(rows: Sequence[Document], ways: Sequence[tuple[str, str, str]]) -> 
             row["printed"],
             *_ratios(row, titles),
             *_change(row, changes),
-            _here(row, ways),
+            here.figure(row),
+            here.ratios(row),
+            here.verdict(row),
         )
         for row in rows
     ]
