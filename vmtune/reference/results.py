@@ -17,7 +17,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from vmtune.documents.strict import Reader, join, short
-from vmtune.reference.changes import Ratio, compared, ratio
+from vmtune.reference.changes import Compared, Ratio, compared, ratio
 from vmtune.reference.facts import FACTS, Facts
 from vmtune.reference.loading import MAX_ROWS, read_decimal, read_facts, read_text, references
 from vmtune.reference.matching import Agreement, agreement
@@ -68,19 +68,23 @@ class OwnFigure:
     :param figure: in the unit of the published table; without a number if only ratios are known.
     :param ratios: to the arms that the published one has ratios to, where they were measured with
         an interval: their ends.
+    :param differences: likewise from those arms, in the unit of the table, where a value of 0
+        leaves no ratio.
     """
 
     measurement: Measurement
     figure: Figure
     ratios: Mapping[str, Ratio] = field(default_factory=dict)
+    differences: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
     """A published ratio and the own one of the same two arms.
 
-    :param own: None where it was not measured.
+    :param own: None where it was not measured, or has no ratio.
     :param sure: the own ratio has an interval; else it is that of two medians.
+    :param difference: in words, where there is no own ratio.
     """
 
     title: str
@@ -89,11 +93,14 @@ class Compare:
     own: Ratio | None = None
     agreement: Agreement | None = None
     sure: bool = False
+    difference: str = ""
 
     @property
     def text(self) -> str:
         """``old: 0.800 to 0.900 here, 1.03 published: opposite direction, other size``."""
         there = f"{self.published.text} published"
+        if self.difference and self.agreement is not None:
+            return f"{self.title}: {self.difference} here, {there}: {self.agreement.value}"
         if self.own is None or self.agreement is None:
             return f"{self.title}: {there}, not measured here"
         medians = "" if self.sure else " (of medians)"
@@ -158,6 +165,9 @@ def _cell(of: Reference, table: Table, row: Row, owns: Mapping[_Key, OwnFigure])
     for each in compared(of, table, row):
         if own is None or each.base == row.arm or each.ratio is None:
             continue
+        if each.base in own.differences:
+            comparisons.append(_by_difference(table, each, own.differences[each.base]))
+            continue
         base = owns.get(_key(each.base, row.at))
         here = own.ratios.get(each.base)
         sure = here is not None
@@ -166,6 +176,15 @@ def _cell(of: Reference, table: Table, row: Row, owns: Mapping[_Key, OwnFigure])
         stands = None if here is None else agreement(table, each.ratio, here.low, here.high)
         comparisons.append(Compare(each.title, each.base, each.ratio, here, stands, sure))
     return Cell(row, own, tuple(comparisons), table.repeat_of(row))
+
+
+def _by_difference(table: Table, each: Compared, ends: tuple[Decimal, Decimal]) -> Compare:
+    """Only the direction can be compared: whether more or less than the base."""
+    assert each.ratio is not None
+    low, high = (Decimal(1) + end.compare(Decimal(0)) / 2 for end in ends)
+    words = f"{ends[0]:+,} to {ends[1]:+,} {table.unit}"
+    stands = agreement(table, each.ratio, low, high)
+    return Compare(each.title, each.base, each.ratio, None, stands, True, words)
 
 
 def _key(arm: str, at: Facts) -> _Key:
@@ -241,7 +260,10 @@ def _row(
     unit: str,
 ) -> tuple[str, Facts, OwnFigure]:
     parts = reader.mapping(
-        raw, where, ("at", "value", "low", "high", "text", "ratios"), ("arm", "measurement")
+        raw,
+        where,
+        ("at", "value", "low", "high", "text", "ratios", "differences"),
+        ("arm", "measurement"),
     )
     key = read_text(reader, parts.get("measurement", ""), f"{where}.measurement")
     if key not in known:
@@ -258,12 +280,17 @@ def _row(
         base: _ratio(reader, each, f"{where}.ratios.{base}")
         for base, each in reader.mapping(parts.get("ratios", {}), f"{where}.ratios").items()
     }
+    where_apart = f"{where}.differences"
+    differences = {
+        base: _ends(reader, each, f"{where_apart}.{base}")
+        for base, each in reader.mapping(parts.get("differences", {}), where_apart).items()
+    }
     if not numbers and not ratios:
         reader.refuse(where, "missing", "there is neither a value nor a ratio", "give one")
     value = numbers.get("value")
     unknown = Measurement(key, *[""] * 5)
     printed = text or _printed(numbers, unit)
-    own = OwnFigure(known.get(key, unknown), Figure(printed, value, value), ratios)
+    own = OwnFigure(known.get(key, unknown), Figure(printed, value, value), ratios, differences)
     return (
         read_text(reader, parts.get("arm", ""), f"{where}.arm"),
         read_facts(reader, parts.get("at", {}), f"{where}.at"),
@@ -281,14 +308,22 @@ def _printed(numbers: Mapping[str, Decimal], unit: str) -> str:
 
 
 def _ratio(reader: Reader, raw: object, where: str) -> Ratio:
-    parts = reader.mapping(raw, where, (), ("low", "high"))
-    low, high = (
-        read_decimal(reader, parts.get(each), f"{where}.{each}") for each in ("low", "high")
-    )
-    if not 0 < low <= high:
-        reader.refuse(f"{where}.low", "no_interval", f"{low} to {high} is not an interval",
-                      "give its lower end first, above 0")  # fmt: skip
+    low, high = _ends(reader, raw, where)
+    if low <= 0:
+        reader.refuse(f"{where}.low", "no_ratio", f"{low} is not a ratio", "give one above 0")
+        return Ratio(Decimal(1), Decimal(1))
     return Ratio(low, high)
+
+
+def _ends(reader: Reader, raw: object, where: str) -> tuple[Decimal, Decimal]:
+    """Of an interval."""
+    parts = reader.mapping(raw, where, (), ("low", "high"))
+    low = read_decimal(reader, parts.get("low"), f"{where}.low")
+    high = read_decimal(reader, parts.get("high"), f"{where}.high")
+    if low > high:
+        reader.refuse(f"{where}.low", "no_interval", f"{low} to {high} is not an interval",
+                      "give its lower end first")  # fmt: skip
+    return low, high
 
 
 def _check_rows(
@@ -310,7 +345,7 @@ def _check_rows(
                           "give the arm and conditions of a published one, once")  # fmt: skip
         known.discard(key)
         bases = set(of.arms[arm].bases.values()) if arm in of.arms else set()
-        for base in set(own.ratios) - bases:
-            reader.refuse(f"{field_name}.ratios.{base}", "unknown_base",
+        for base in {*own.ratios, *own.differences} - bases:
+            reader.refuse(f"{field_name}.{base}", "unknown_base",
                           f"no ratio of {arm} to {base} is published",
                           f"known are {', '.join(sorted(bases))}")  # fmt: skip

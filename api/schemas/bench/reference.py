@@ -122,7 +122,9 @@ class OwnRatioView(Model):
 
     title: str
     base: str
-    low: float | None = Field(description="Null if it was not measured.")
+    low: float | None = Field(
+        description="Null if it was not measured, or a value of 0 leaves a difference only."
+    )
     high: float | None = Field(description="The same as `low` for a ratio of medians.")
     agreement: Agreement | None = Field(description="Null if it was not measured.")
     interval: bool = Field(description="The ratio has an interval; else it is that of medians.")

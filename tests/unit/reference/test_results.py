@@ -111,6 +111,17 @@ def test_ratios_of_medians_say_so() -> None:
     assert during.verdict is ReferenceVerdict.SAME
 
 
+def test_where_a_value_of_0_left_a_difference_its_direction_counts() -> None:
+    cell = next(
+        each
+        for each in found("dirty-ring-reaper", "drop")
+        if each.own and each.row.arm == "ring 65536, optimised"
+    )
+    assert "stock: -14.4 to -2.1 s here, 0.270 published: same direction" in cell.text
+    assert "bitmap: -9.3 to +12.6 s here, 0.333 published: no direction" in cell.text
+    assert cell.verdict is ReferenceVerdict.SAME
+
+
 def test_a_base_that_was_not_measured_gives_no_ratio() -> None:
     cell = next(
         each
@@ -137,6 +148,7 @@ def _changed(change: Callable[[Any], None]) -> Any:
         (lambda raw: raw["tables"]["iops"][0].update(measurement="x"), "unknown_measurement"),
         (lambda raw: raw["tables"]["iops"][0].pop("ratios"), "missing"),
         (lambda raw: raw["tables"]["iops"][0]["ratios"]["old"].update(low=3), "no_interval"),
+        (lambda raw: raw["tables"]["iops"][0]["ratios"]["old"].update(low=0), "no_ratio"),
         (
             lambda raw: raw["tables"]["iops"][0]["ratios"].update(new={"low": 1, "high": 1}),
             "unknown_base",

@@ -6937,7 +6937,7 @@ export interface components {
             base: string;
             /**
              * Low
-             * @description Null if it was not measured.
+             * @description Null if it was not measured, or a value of 0 leaves a difference only.
              */
             low: number | null;
             /**
