@@ -13,6 +13,7 @@ from hypothesis import given
 
 from tests.support.workloads import workloads
 from vmtune.lab.guest_build import SOURCE
+from vmtune.model.guest_io import GuestLoad
 from vmtune.model.workload import GUEST_NAMES, Workload
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
@@ -29,6 +30,15 @@ DEFAULTS = {
     "check": 0,
     "ring": 0,
     "skew_percent": 0,
+    "io_depth": 0,
+    "io_jobs": 1,
+    "io_block_bytes": 4096,
+    "io_write_percent": 0,
+    "io_sequential": 0,
+    "io_ramp_ms": 0,
+    "io_ms": 1000,
+    "io_wait": 0,
+    "io_check": 0,
 }
 
 
@@ -101,9 +111,29 @@ def test_accepted(parse: Parse, line: str, changed: dict[str, int]) -> None:
 
 @given(workloads())
 def test_any_workload_is_accepted_as_it_is(parse: Parse, workload: Workload) -> None:
-    assert parse(workload.command_line()) == dict(
-        zip(DEFAULTS, (getattr(workload, name) for name in GUEST_NAMES.values()), strict=True)
+    values = (getattr(workload, name) for name in GUEST_NAMES.values())
+    assert parse(workload.command_line()) == DEFAULTS | dict(
+        zip(list(DEFAULTS)[: len(GUEST_NAMES)], values, strict=True)
     )
+
+
+def test_a_load_of_disks_is_accepted_as_it_is(parse: Parse) -> None:
+    load = GuestLoad(
+        depth=64, jobs=16, block_bytes=128 << 10, write_percent=50, sequential=True, ramp_ms=2000,
+        run_ms=10_000, interrupts=True, check=True, beat_ms=250,
+    )  # fmt: skip
+    assert parse(load.command_line()) == DEFAULTS | {
+        "io_depth": 64,
+        "io_jobs": 16,
+        "io_block_bytes": 128 << 10,
+        "io_write_percent": 50,
+        "io_sequential": 1,
+        "io_ramp_ms": 2000,
+        "io_ms": 10_000,
+        "io_wait": 1,
+        "io_check": 1,
+        "beat_ms": 250,
+    }
 
 
 @pytest.mark.parametrize(
@@ -135,6 +165,17 @@ def test_any_workload_is_accepted_as_it_is(parse: Parse, workload: Workload) -> 
         ("check=1 zero=1", "check: does not go with zero or random"),
         ("check=1 random=1", "check: does not go with zero or random"),
         ("ring=1", "ring: is neither 0 nor 3"),
+        ("io_depth=1025", "io_depth: is more than 1024"),
+        ("io_jobs=0", "io_jobs: is not from 1 to 256"),
+        ("io_jobs=257", "io_jobs: is not from 1 to 256"),
+        ("io_block=1000", "io_block: is no multiple of 512 up to 32M"),
+        ("io_block=33M", "io_block: is no multiple of 512 up to 32M"),
+        ("io_write=101", "io_write: is more than 100"),
+        ("io_sequential=2", "io_sequential: is neither 0 nor 1"),
+        ("io_ms=0", "io_ms: is not from 1 to 3600000"),
+        ("io_ramp_ms=3600001", "io_ramp_ms: is more than 3600000"),
+        ("io_wait=2", "io_wait: is neither 0 nor 1"),
+        ("io_check=2", "io_check: is neither 0 nor 1"),
         ("regoin=1M", "regoin: is not known"),
         ("regions=1M", "regions: is not known"),
         ("=1", ": is not known"),

@@ -48,7 +48,7 @@ uint32_t cpus_present(void)
     return count;
 }
 
-static uint8_t apic_id(void)
+uint8_t cpus_apic_id(void)
 {
     uint32_t leaf = 1, ebx, ecx = 0, edx;
 
@@ -69,7 +69,7 @@ void other_cpu_main(uint32_t place)
     uint32_t number = 0;
     uint32_t count;
 
-    apic_ids[place] = apic_id();
+    apic_ids[place] = cpus_apic_id();
     __atomic_add_fetch(&identified, 1, __ATOMIC_SEQ_CST);
     while (!numbered)
         cpu_relax();
@@ -90,7 +90,7 @@ uint32_t cpus_start(uint32_t count, uint32_t ticks_per_ms, void (*work)(uint32_t
     for (const char *from = trampoline; from < trampoline_end; from++)
         *to++ = *from;
     work_of_all = work;
-    apic_ids[0] = apic_id();
+    apic_ids[0] = cpus_apic_id();
     *apic(APIC_SPURIOUS) = APIC_ENABLED;
     command_others(INIT);
     clock_wait_us(10000, ticks_per_ms);

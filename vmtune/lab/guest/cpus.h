@@ -17,6 +17,9 @@ uint32_t cpus_present(void);
  */
 uint32_t cpus_start(uint32_t count, uint32_t ticks_per_ms, void (*work)(uint32_t number));
 
+/* The calling processor's APIC ID. */
+uint8_t cpus_apic_id(void);
+
 /* Leave the processor's ring 0 for good. Ports may still be used. */
 void enter_ring_3(void);
 

@@ -22,14 +22,14 @@ struct gate {
     uint32_t offset_high, reserved;
 };
 
-extern char woken[];                    /* start.S */
-void halt(void);
+extern char woken[], woken_by_disk[];   /* start.S */
+int halt(void);
 
 static struct gate gates[VECTORS];
 
-static void set_gate(uint32_t vector)
+static void set_gate(uint32_t vector, const char *handler)
 {
-    const uint64_t to = (uint64_t)woken;
+    const uint64_t to = (uint64_t)handler;
 
     gates[vector] = (struct gate){
         .offset_low = (uint16_t)to,
@@ -46,8 +46,9 @@ void halt_set_up(void)
         uint64_t base;
     } __attribute__((packed)) pointer = {sizeof(gates) - 1, (uint64_t)gates};
 
-    set_gate(TIMER_VECTOR);
-    set_gate(SPURIOUS_VECTOR);
+    set_gate(TIMER_VECTOR, woken);
+    set_gate(DISK_VECTOR, woken_by_disk);
+    set_gate(SPURIOUS_VECTOR, woken);
     __asm__ volatile("lidt %0" : : "m"(pointer));
     /* The firmware's timer goes on ticking behind these. */
     port_write(PIC_1_MASK, 0xff);
@@ -58,10 +59,13 @@ void halt_set_up(void)
     *apic(APIC_TIMER) = TIMER_VECTOR;   /* once for each count */
 }
 
-void halt_for_us(uint64_t us)
+int halt_for_us(uint64_t us)
 {
+    int by_disk;
+
     /* QEMU's APIC and KVM's both count nanoseconds (apic_common.c, APIC_BUS_CYCLE_NS). */
     *apic(APIC_TIMER_COUNT) = (uint32_t)(us < MOST_US ? us : MOST_US) * 1000;
-    halt();
+    by_disk = halt();
     *apic(APIC_END_OF_INTERRUPT) = 0;
+    return by_disk;
 }

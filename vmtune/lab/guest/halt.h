@@ -6,7 +6,13 @@
 
 /* Let the calling processor be woken by its timer. Once on each, in ring 0. */
 void halt_set_up(void);
-/* Halt for about `us` microseconds, a second at most. In ring 0 only. */
-void halt_for_us(uint64_t us);
+/* The vector by which disks interrupt (virtio.h). */
+#define DISK_VECTOR 0x21
+
+/*
+ * Halt for about `us` microseconds, a second at most, or until a disk interrupts: 1 if one did. In
+ * ring 0 only.
+ */
+int halt_for_us(uint64_t us);
 
 #endif

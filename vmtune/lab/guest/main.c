@@ -35,57 +35,36 @@
  * or, before stopping for good, one line that names what is wrong:
  *
  *   error region: does not fit into the largest free stretch of 132120576 bytes
+ *
+ * With io_depth it loads virtio-blk disks instead: see io.h.
  */
 #include "clock.h"
 #include "cpus.h"
+#include "fault.h"
+#include "io.h"
 #include "line.h"
 #include "memory.h"
 #include "serial.h"
 #include "settings.h"
 #include "worker.h"
 
-static void begin_error(struct line *line, const char *parameter, uint32_t length)
-{
-    line->length = 0;
-    line_text(line, "error ");
-    line_part(line, parameter, length);
-    line_text(line, ": ");
-}
-
-static int refuse(const char *parameter, const char *before, uint64_t number, const char *after)
-{
-    struct line line;
-
-    begin_error(&line, parameter, UINT32_MAX);
-    line_text(&line, before);
-    line_number(&line, number);
-    line_text(&line, after);
-    line_send(&line);
-    return -1;
-}
-
 /* All of these: 0, or -1 after the line that says what is wrong. */
 static int read_settings(const struct start_info *info)
 {
     struct settings_error error;
-    struct line line;
 
     if (!settings_parse(info->command_line ? (const char *)info->command_line : "",
                         &job.settings, &error))
         return 0;
-    begin_error(&line, error.parameter, error.parameter_length);
-    line_text(&line, error.reason);
-    line_send(&line);
-    return -1;
+    return fault_text(error.parameter, error.parameter_length, error.reason);
 }
 
-static int find_memory(const struct start_info *info)
+static int find_memory(const struct memory_area memory)
 {
-    const struct memory_area memory = memory_largest(info);
     const struct settings *settings = &job.settings;
 
     if (settings->region_bytes > memory.size)
-        return refuse("region", "does not fit into the largest free stretch of ", memory.size,
+        return fault("region", "does not fit into the largest free stretch of ", memory.size,
                       " bytes");
     job.content = (struct content){
         .region = memory.start,
@@ -97,20 +76,39 @@ static int find_memory(const struct start_info *info)
     return 0;
 }
 
-static int start_workers(void)
+static int start_all(void (*work)(uint32_t number))
 {
-    uint32_t answered;
+    const uint32_t answered = cpus_start(job.workers, job.ticks_per_ms, work);
+
+    if (answered < job.workers)
+        return fault("vcpus", "only ", answered, " have started");
+    work(0);
+    return 0;
+}
+
+static int start_workers(const struct memory_area memory)
+{
+    if (find_memory(memory))
+        return -1;
+    if (job.settings.region_bytes <= (uint64_t)(job.workers - 1) * PAGE)
+        return fault("region", "has no page for each of ", job.workers, " vCPUs");
+    return start_all(worker_run);
+}
+
+static int start_io(const struct memory_area memory)
+{
+    return io_set_up(memory) ? -1 : start_all(io_run);
+}
+
+static int start(const struct start_info *info)
+{
+    const struct memory_area memory = memory_largest(info);
 
     job.workers = cpus_present();
     if (job.workers > MOST_CPUS)
-        return refuse("vcpus", "are more than ", MOST_CPUS, "");
-    if (job.settings.region_bytes <= (uint64_t)(job.workers - 1) * PAGE)
-        return refuse("region", "has no page for each of ", job.workers, " vCPUs");
+        return fault("vcpus", "are more than ", MOST_CPUS, "");
     job.ticks_per_ms = clock_calibrate();
-    answered = cpus_start(job.workers, job.ticks_per_ms, worker_run);
-    if (answered < job.workers)
-        return refuse("vcpus", "only ", answered, " have started");
-    return 0;
+    return job.settings.io_depth ? start_io(memory) : start_workers(memory);
 }
 
 static void say_hello(void)
@@ -127,7 +125,7 @@ void guest_main(const struct start_info *info)
     serial_init();
     say_hello();
     if (info->magic != PVH_MAGIC)
-        refuse("start_info", "is not of the PVH boot protocol but begins with ", info->magic, "");
-    else if (!read_settings(info) && !find_memory(info) && !start_workers())
-        worker_run(0);
+        fault("start_info", "is not of the PVH boot protocol but begins with ", info->magic, "");
+    else if (!read_settings(info))
+        start(info);
 }

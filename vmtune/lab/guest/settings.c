@@ -4,6 +4,9 @@
 
 #define MIB (1024 * 1024)
 #define MOST_DIRTY_MB 1000000
+#define MOST_DEPTH 1024
+#define MOST_JOBS 256
+#define MOST_IO_MS 3600000
 
 static int is_space(char c)
 {
@@ -75,6 +78,15 @@ static const struct parameter {
     {"check", offsetof(struct settings, check), 0},
     {"ring", offsetof(struct settings, ring), 0},
     {"skew", offsetof(struct settings, skew_percent), 0},
+    {"io_depth", offsetof(struct settings, io_depth), 0},
+    {"io_jobs", offsetof(struct settings, io_jobs), 0},
+    {"io_block", offsetof(struct settings, io_block_bytes), 1},
+    {"io_write", offsetof(struct settings, io_write_percent), 0},
+    {"io_sequential", offsetof(struct settings, io_sequential), 0},
+    {"io_ramp_ms", offsetof(struct settings, io_ramp_ms), 0},
+    {"io_ms", offsetof(struct settings, io_ms), 0},
+    {"io_wait", offsetof(struct settings, io_wait), 0},
+    {"io_check", offsetof(struct settings, io_check), 0},
 };
 
 static const char *parse_parameter(const char *name, uint32_t name_length,
@@ -100,10 +112,41 @@ static int refuse(struct settings_error *error, const char *parameter,
     return -1;
 }
 
+/* What is wrong with the load of disks; 0 or -1. */
+static int check_io(const struct settings *settings, struct settings_error *error)
+{
+    if (settings->io_depth > MOST_DEPTH)
+        return refuse(error, "io_depth", 8, "is more than 1024");
+    if (!settings->io_jobs || settings->io_jobs > MOST_JOBS)
+        return refuse(error, "io_jobs", 7, "is not from 1 to 256");
+    if (!settings->io_block_bytes || settings->io_block_bytes % 512 ||
+        settings->io_block_bytes > 32 * MIB)
+        return refuse(error, "io_block", 8, "is no multiple of 512 up to 32M");
+    if (settings->io_write_percent > 100)
+        return refuse(error, "io_write", 8, "is more than 100");
+    if (settings->io_sequential > 1)
+        return refuse(error, "io_sequential", 13, "is neither 0 nor 1");
+    if (!settings->io_ms || settings->io_ms > MOST_IO_MS)
+        return refuse(error, "io_ms", 5, "is not from 1 to 3600000");
+    if (settings->io_ramp_ms > MOST_IO_MS)
+        return refuse(error, "io_ramp_ms", 10, "is more than 3600000");
+    if (settings->io_wait > 1)
+        return refuse(error, "io_wait", 7, "is neither 0 nor 1");
+    if (settings->io_check > 1)
+        return refuse(error, "io_check", 8, "is neither 0 nor 1");
+    return 0;
+}
+
 int settings_parse(const char *line, struct settings *settings,
                    struct settings_error *error)
 {
-    *settings = (struct settings){.region_bytes = 256 * MIB, .stride_bytes = 4096};
+    *settings = (struct settings){
+        .region_bytes = 256 * MIB,
+        .stride_bytes = 4096,
+        .io_jobs = 1,
+        .io_block_bytes = 4096,
+        .io_ms = 1000,
+    };
 
     for (;;) {
         const char *name, *reason;
@@ -151,5 +194,5 @@ int settings_parse(const char *line, struct settings *settings,
         return refuse(error, "skew", 4, "needs a stride that divides 4096");
     if (settings->skew_percent && settings->check)
         return refuse(error, "skew", 4, "does not go with check");
-    return 0;
+    return check_io(settings, error);
 }

@@ -16,6 +16,17 @@ struct settings {
     uint32_t check;             /* check=0      1: look for what was written before, see content.h */
     uint32_t ring;              /* ring=0       ring of the workers, 0 or 3; with shares always 3 */
     uint32_t skew_percent;      /* skew=0       0: pages in order; 50 to 99: drawn, see draw.h */
+
+    /* With io_depth above 0 the guest loads its virtio-blk disks, and no memory: see io.h. */
+    uint32_t io_depth;          /* io_depth=0   requests of each job under way at once */
+    uint32_t io_jobs;           /* io_jobs=1    of all disks and queues together */
+    uint32_t io_block_bytes;    /* io_block=4k  of one request: a multiple of 512 */
+    uint32_t io_write_percent;  /* io_write=0   share of requests that write */
+    uint32_t io_sequential;     /* io_sequential=0  1: a queue's blocks in order; 0: drawn */
+    uint32_t io_ramp_ms;        /* io_ramp_ms=0 load before requests count */
+    uint32_t io_ms;             /* io_ms=1000   load that counts */
+    uint32_t io_wait;           /* io_wait=0    0: look for answers; 1: halt until an interrupt */
+    uint32_t io_check;          /* io_check=0   1: verify what is read; the disk begins as zeros */
 };
 
 struct settings_error {

@@ -158,15 +158,24 @@ enter_ring_3:
         pushq %rcx
         iretq
 
-/* Returns once this processor was interrupted; interrupts are off but in here. */
+/*
+ * Returns once this processor was interrupted, 1 if it was by a disk, else 0; interrupts are off but
+ * in here.
+ */
         .globl halt
         .globl woken
+        .globl woken_by_disk
 halt:
         sti
 1:      hlt
         jmp 1b
 woken:
         movq 24(%rsp), %rsp             /* as it was; iretq some KVMs know for other rings only */
+        xorl %eax, %eax
+        ret
+woken_by_disk:
+        movq 24(%rsp), %rsp
+        movl $1, %eax
         ret
 
         .section .data
