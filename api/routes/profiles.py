@@ -39,6 +39,7 @@ from vmtune.api.schemas.profiles import (
 from vmtune.api.wiring.deps import Container
 from vmtune.errors import StaleRevision
 from vmtune.model.idempotency import Begun
+from vmtune.model.migration.intent import parse_intent
 from vmtune.model.profile import Profile
 from vmtune.model.tunables.notes import value_notes
 from vmtune.services.tuning.profiles import accept
@@ -85,8 +86,11 @@ async def create_profile(on: Services, body: ProfileCreate, response: Response) 
 
 @router.post("/check", responses=problems(*WITH_BODY), dependencies=[READ])
 async def check_values(on: Services, body: ValuesCheck) -> CheckedValues:
-    """Validate values and steps: returns them converted, or all errors. Stores nothing."""
+    """Validate values, steps and an intent: returns values and steps converted, or the errors.
+    Stores nothing."""
     values, steps = accept(body.values, body.steps, on.tunables)
+    if body.intent is not None:
+        parse_intent(body.intent)
     return CheckedValues(
         values=dict(values),
         texts=texts_of(values, on.tunables),

@@ -63,6 +63,8 @@ class StepRecordView(Model):
     reason: str = Field(description="Why it was executed, with the figures.")
     effect: StepEffect
     detail: str = Field(description="QEMU's error if it was refused, else further details.")
+    forecast: str = Field(description="What was expected with it; empty if that was not known.")
+    steering: bool = Field(description="It was done to keep the migration's intent.")
 
 
 class ReaperView(Model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from uuid import UUID
 
 from pydantic import Field
 
@@ -72,6 +73,7 @@ class IntentPlanView(IntentView):
         description="Earlier migrations between the two hosts that say what the path carries; 0 if "
         "only the bandwidth limit does, null if nothing does."
     )
+    history: list[UUID] = Field(description="These migrations, the newest first.")
 
     @classmethod
     def planned(cls, found: IntentPlan) -> IntentPlanView:
@@ -97,7 +99,8 @@ class IntentPlanView(IntentView):
                 NearestIntentView(difference=words, intent=dump_intent(other))
                 for words, other in found.nearest
             ],
-            runs=found.runs,
+            runs=None if found.history is None else len(found.history),
+            history=list(found.history or ()),
         )
 
 

@@ -60,10 +60,11 @@ class ProfilePatch(Model):
 
 
 class ValuesCheck(Model):
-    """Values and steps to validate."""
+    """Values, steps and an intent to validate."""
 
     values: RawValues
     steps: RawSteps = Field(default=[])
+    intent: RawIntent | None = Field(default=None, description="Validated, too; null for none.")
 
 
 class ValueNoteView(Model):

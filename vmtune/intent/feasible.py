@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from vmtune import units
 from vmtune.forecast.course import Conditions, Course
@@ -35,11 +36,13 @@ class Basis:
     """What a judgement rests on.
 
     :param compressed: pages are compressed, by a share that is not known.
+    :param history: the migrations that say what the path carries, the newest first.
     """
 
     probe: DirtyProbe
     throughput: Throughput
     compressed: bool = False
+    history: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class Operations:
         return found
 
     async def check_values(self, body: m.ValuesCheck) -> m.CheckedValues:
-        """Validate values and steps: returns them converted, or all errors."""
+        """Validate values, steps and an intent: returns values and steps converted, or the errors."""
         found: m.CheckedValues = await self._ask(Request("POST", "/profiles/check", body=body))
         return found
 

@@ -1327,6 +1327,7 @@ class IntentPlanView(TypedDict):
     refused: bool
     nearest: list[NearestIntentView]
     runs: int | None
+    history: list[str]
 
 
 class IntentView(TypedDict):
@@ -2629,6 +2630,8 @@ class StepRecordView(TypedDict):
     reason: str
     effect: StepEffect
     detail: str
+    forecast: str
+    steering: bool
 
 
 class StepView(TypedDict):
@@ -2957,10 +2960,11 @@ class ValueWithoutOptionView(TypedDict):
 
 
 class ValuesCheck(TypedDict):
-    """Values and steps to validate."""
+    """Values, steps and an intent to validate."""
 
     values: dict[str, bool | int | str | None]
     steps: NotRequired[list[dict[str, Any]]]
+    intent: NotRequired[dict[str, Any] | None]
 
 
 class VerificationView(TypedDict):

@@ -121,7 +121,7 @@ class Operations:
         return found
 
     def check_values(self, body: m.ValuesCheck) -> m.CheckedValues:
-        """Validate values and steps: returns them converted, or all errors."""
+        """Validate values, steps and an intent: returns values and steps converted, or the errors."""
         found: m.CheckedValues = self._ask(Request("POST", "/profiles/check", body=body))
         return found
 

@@ -34,6 +34,15 @@ async def test_a_check_converts_and_stores_nothing(api: Api) -> None:
     assert (await api.get("/profiles"))["items"] == []
 
 
+async def test_a_check_judges_the_intent_too(api: Api) -> None:
+    good = {"values": VALUES, "intent": {"max_silence_ms": "500ms"}}
+    await api.post("/profiles/check", good, expect=200)
+    bad = {"values": VALUES, "intent": {"max_silence_ms": "60s", "deadline_s": 30}}
+    assert await api.refused("POST", "/profiles/check", bad, status=422) == [
+        ("intent.max_silence_ms", "longer_than_deadline")
+    ]
+
+
 async def test_a_check_tells_what_was_rounded_and_what_a_plan_refuses(api: Api) -> None:
     values = {
         "postcopy": True,

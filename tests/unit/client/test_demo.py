@@ -107,7 +107,7 @@ def test_the_promise_is_a_line() -> None:
 
 
 def test_steps_for_the_same_reason_are_one_line() -> None:
-    steps = [{"reason": f"no limit ends it; expected: {n} s"} for n in range(3)]
+    steps = [{"reason": "no limit ends it", "forecast": f"{n} s"} for n in range(3)]
     steps.append({"reason": "the deadline has come"})
     promise = promised(212, True)
     promise.kept["step_records"] = steps

@@ -140,9 +140,9 @@ def _row(name: str, record: Document) -> tuple[str, ...]:
 
 
 def _reasons(steps: Sequence[Document]) -> Iterator[tuple[str, int]]:
-    """Why the steps were taken, and how many in a row for the same reason; without the figures,
-    which the migration's page has."""
-    reasons = (str(step["reason"]).partition("; expected: ")[0] for step in steps)
+    """Why the steps were taken, and how many in a row for the same reason; what was expected is on
+    the migration's page."""
+    reasons = (str(step["reason"]) for step in steps)
     for reason, same in groupby(reasons):
         yield reason, len(list(same))
 

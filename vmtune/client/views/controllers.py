@@ -36,11 +36,15 @@ def record_lines(records: Sequence[Document]) -> Iterator[str]:
             f"{record['at_ms'] / _MS_IN_S:,.1f} s",
             record["action"],
             record["effect"],
-            "; ".join(filter(None, (record["reason"], record["detail"]))),
+            "; ".join(filter(None, (record["reason"], _expected(record), record["detail"]))),
         )
         for record in records
     ]
     yield from table(columns, cells, "")
+
+
+def _expected(record: Document) -> str:
+    return f"expected: {record['forecast']}" if record.get("forecast") else ""
 
 
 def reaper_lines(reaper: Document | None) -> Iterator[str]:

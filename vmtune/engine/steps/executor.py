@@ -131,14 +131,15 @@ class StepExecutor:
 
         :param only_told: everything is.
         """
-        forecast = f"; expected: {act.forecast}" if act.forecast else ""
         record = StepRecord(
             None,
             sample.at_ms,
             sample.iteration,
             relaxing(act.action.goal) if isinstance(act.action, Relax) else describe(act.action),
-            f"{act.reason}{forecast}",
+            act.reason,
             StepEffect.PENDING,
+            forecast=act.forecast,
+            steering=True,
         )
         if only_told:
             self.records.append(record)

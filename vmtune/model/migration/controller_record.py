@@ -116,13 +116,17 @@ class StepEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """A convergence step that came due, or a change that a user asked for meanwhile.
+    """A convergence step that came due, a change that a user asked for meanwhile, or an action of
+    steering.
 
-    :param number: its place in the profile's list, from 0; None for a user's change.
+    :param number: its place in the profile's list, from 0; None for a user's change, likewise for
+        steering.
     :param at_ms: when it came due, milliseconds since the migration was started.
     :param action: what it did, in words: ``set downtime_limit_ms to 500 ms``.
     :param reason: why it was due, with the figures.
     :param detail: QEMU's words where it was refused, and what is known where it is unknown.
+    :param forecast: what was expected with it; empty where that was not known.
+    :param steering: it was done to keep the migration's intent.
     """
 
     number: int | None
@@ -132,3 +136,5 @@ class StepRecord:
     reason: str
     effect: StepEffect
     detail: str = ""
+    forecast: str = ""
+    steering: bool = False

@@ -136,10 +136,12 @@ class ForecastService:
             planned.desired.values
         ):
             values["max_bandwidth_bytes_per_s"] = limit_bytes_per_s
-        throughput = _throughput(past, values)
+        known = _telling(past, values)
+        throughput = expect_throughput(_sent(known), limit_on_wire(values))
         if throughput is None:
             return None
-        return Basis(probe, throughput, compresses(values))
+        history = tuple(record.id for record in known)
+        return Basis(probe, throughput, compresses(values), history)
 
     async def keep_known(self, migration: UUID, planned: Planned) -> None:
         """Keep a forecast with a migration that was just ordered, where its VM was measured lately:
@@ -292,12 +294,14 @@ def _copy_notes(copy: CopyProspect, values: Mapping[str, Value]) -> list[Problem
 
 
 def _known(past: Sequence[Migration], values: Mapping[str, Value]) -> list[Sent]:
-    """What the migrations sent that are alike, or all where none is."""
-    return _sent(record for record in past if _alike(record.wanted, values)) or _sent(past)
+    """What the migrations sent that say something of the path."""
+    return _sent(_telling(past, values))
 
 
-def _throughput(past: Sequence[Migration], values: Mapping[str, Value]) -> Throughput | None:
-    return expect_throughput(_known(past, values), limit_on_wire(values))
+def _telling(past: Sequence[Migration], values: Mapping[str, Value]) -> list[Migration]:
+    """The migrations that say something of the path: those that are alike, or all where none is."""
+    told = [record for record in past if sent(record) is not None]
+    return [record for record in told if _alike(record.wanted, values)] or told
 
 
 def _sent(records: Iterable[Migration]) -> list[Sent]:

@@ -29,7 +29,8 @@ class IntentPlan:
     :param kept: whether it is expected to be kept; None where that cannot be said.
     :param nearest: intents that can be kept, where this one is not expected to be, each with what
         differs; the nearest first.
-    :param runs: how many earlier migrations say what the path carries; None where it is not known.
+    :param history: the earlier migrations that say what the path carries, the newest first; None
+        where it is not known.
     """
 
     values: Mapping[str, object]
@@ -37,7 +38,7 @@ class IntentPlan:
     planned: Planned
     kept: bool | None
     nearest: tuple[tuple[str, Intent], ...]
-    runs: int | None
+    history: tuple[UUID, ...] | None
 
 
 class IntentService:
@@ -144,7 +145,7 @@ class IntentService:
             tried,
             promised,
             tuple((difference(intent, other), other) for other in near),
-            None if basis is None else basis.throughput.records,
+            None if basis is None else basis.history,
         )
 
 

@@ -924,7 +924,8 @@ export interface paths {
         put?: never;
         /**
          * Check Values
-         * @description Validate values and steps: returns them converted, or all errors. Stores nothing.
+         * @description Validate values, steps and an intent: returns values and steps converted, or the errors.
+         *     Stores nothing.
          */
         post: operations["check_values"];
         delete?: never;
@@ -5958,6 +5959,11 @@ export interface components {
              * @description Earlier migrations between the two hosts that say what the path carries; 0 if only the bandwidth limit does, null if nothing does.
              */
             runs: number | null;
+            /**
+             * History
+             * @description These migrations, the newest first.
+             */
+            history: string[];
         };
         /**
          * IntentView
@@ -10366,6 +10372,16 @@ export interface components {
              * @description QEMU's error if it was refused, else further details.
              */
             detail: string;
+            /**
+             * Forecast
+             * @description What was expected with it; empty if that was not known.
+             */
+            forecast: string;
+            /**
+             * Steering
+             * @description It was done to keep the migration's intent.
+             */
+            steering: boolean;
         };
         /**
          * StepView
@@ -11451,7 +11467,7 @@ export interface components {
         };
         /**
          * ValuesCheck
-         * @description Values and steps to validate.
+         * @description Values, steps and an intent to validate.
          */
         ValuesCheck: {
             /**
@@ -11484,6 +11500,13 @@ export interface components {
             steps: {
                 [key: string]: unknown;
             }[];
+            /**
+             * Intent
+             * @description Validated, too; null for none.
+             */
+            intent?: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * Verdict

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.control import VM, MadeQemu, MadeTime, sample
 from vmtune.engine.controllers import Controllers, Past
+from vmtune.engine.steps.executor import StepExecutor
 from vmtune.errors import (
     CommandRefused,
     HostUnreachable,
@@ -19,6 +20,7 @@ from vmtune.errors import (
     TooLate,
     VmtuneError,
 )
+from vmtune.intent.steering import Act
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
@@ -233,3 +235,16 @@ async def test_iterations_that_an_earlier_process_has_seen_count() -> None:
     await t.at(7, iteration=2)
     (hurried,) = t.records
     assert "for 5.0 s" in hurried.reason
+
+
+@pytest.mark.parametrize("shadow", [False, True])
+async def test_what_steering_does_is_recorded_with_its_forecast(shadow: bool) -> None:
+    qemu = MadeQemu(MadeTime(), migrating=True, values={"downtime_limit_ms": 300})
+    executor = StepExecutor(qemu, VM, ())
+    act = Act(SetValues((("downtime_limit_ms", 500),)), "it would not end", "ends in about 2 s")
+    await executor.act(sample(QemuStatus.ACTIVE, 900, 3), act, only_told=shadow)
+    (record,) = executor.records
+    assert (record.reason, record.forecast) == ("it would not end", "ends in about 2 s")
+    assert record.steering
+    assert record.effect is (StepEffect.REFUSED if shadow else StepEffect.DONE)
+    assert qemu.writes == ([] if shadow else [("downtime_limit_ms", 500)])

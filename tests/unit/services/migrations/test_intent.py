@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,7 +124,7 @@ async def test_an_assigned_profiles_intent_is_refused_like_any(it: World) -> Non
 
 async def test_a_plan_tells_the_choices_and_the_nearest_intents(it: World) -> None:
     found = await it.migrations.intents.plan(GOALS, VM, "b")
-    assert (found.kept, found.nearest, found.runs) == (True, (), 0)
+    assert (found.kept, found.nearest, found.history) == (True, (), ())
     wanted = {item.tunable: item.wanted for item in found.planned.plan.items}
     assert wanted["downtime_limit_ms"] == 95
     assert set(found.stated.chosen) <= set(wanted)
@@ -137,6 +138,17 @@ async def test_a_plan_tells_the_choices_and_the_nearest_intents(it: World) -> No
     again = await it.migrations.intents.plan(dump_intent(nearest), VM, "b")
     assert again.kept is True
     assert not it.store.migrations.list(vm=VM).items
+
+
+async def test_a_plan_names_the_migrations_that_it_rests_on(it: World) -> None:
+    past = await it.migrations.start(VM, "b")
+    await it.until(lambda: it.store.migrations.get(past.id).state.ended)
+    totals = it.store.migrations.get(past.id).totals
+    assert totals is not None
+    much = replace(totals, transferred_bytes=200 * MIB, total_time_ms=2000)
+    it.store.migrations.update(past.id, totals=much)
+    found = await it.migrations.intents.plan(GOALS, VM, "a")
+    assert found.history == (past.id,)
 
 
 @pytest.mark.parametrize(
