@@ -10,6 +10,7 @@ from vmtune import units
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
 from vmtune.intent.feasible import Basis, Judgement, judge
 from vmtune.model.migration.intent import Intent, Means
+from vmtune.model.migration.stated_intent import StatedIntent
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
@@ -20,6 +21,7 @@ _MOST_CHANNELS = 16
 _LEAST_CHANNELS = 2
 _LEAST_FREE_CORES = 2.0
 """The guests' own CPU time comes first."""
+_NOT_MEASURED = "others have started it, so that the guest was not measured: nothing is promised"
 HELD_PERCENT = 1
 """The throttle of auto-converge while nothing is to be throttled: QEMU takes no less."""
 
@@ -85,6 +87,14 @@ def choose(
     fixed = tuple(choice.tunable for choice in wanted if choice.tunable in pinned)
     left = tuple(choice for choice in wanted if choice.tunable not in pinned)
     return Chosen(left, fixed, judgement)
+
+
+def unmeasured(intent: Intent, pinned: Collection[str] = ()) -> StatedIntent:
+    """*intent* for a migration that others have started already: what would have been chosen and is
+    to be done is told, and nothing is done."""
+    chosen = choose(intent, None, Offer(postcopy=True), pinned)
+    reasons = {choice.tunable: choice.reason for choice in chosen.choices}
+    return StatedIntent(intent, reasons, chosen.pinned, _NOT_MEASURED, shadow=True)
 
 
 def _limits(intent: Intent) -> Iterator[Choice]:

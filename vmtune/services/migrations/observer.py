@@ -19,10 +19,12 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind
+from vmtune.intent.choosing import unmeasured
 from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import OBSERVED_KIND
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.record import Migration, MigrationFields, QemuStatus, Snapshot, Trigger
+from vmtune.model.migration.stated_intent import StatedIntent
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.metrics import telemetry
 from vmtune.services.migrations.departures import STARTED, Departures, started_at
@@ -346,6 +348,7 @@ class Observer:
             steps=chosen.steps,
             state=STARTED,
             started_at=begun,
+            intent=_intent(chosen),
         )
         log.info("observed", migration_id=str(record.id), vm=str(vm), host=host)
         if why_none is not None:
@@ -367,6 +370,11 @@ class Observer:
             pass
         names = {found.uuid: found.name for found in await driver.list_vms()}
         return names.get(vm, "")
+
+
+def _intent(chosen: DesiredValues) -> StatedIntent | None:
+    """The profile's, in shadow: who started the migration decides what is done to it."""
+    return None if chosen.intent is None else unmeasured(chosen.intent, chosen.values)
 
 
 def _covers(record: Migration, moment: datetime) -> bool:

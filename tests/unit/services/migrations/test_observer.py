@@ -16,6 +16,7 @@ from tests.support.fakes import NEWEST, OLDEST, VM
 from tests.support.world import World, assemble, world
 from vmtune.bench.model.runs.run import RunState
 from vmtune.engine import observed
+from vmtune.engine.steps.executor import SHADOW
 from vmtune.errors import Conflict, VmtuneError
 from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind
 from vmtune.model.host.facts import VmState
@@ -369,6 +370,31 @@ async def test_the_profiles_steps_are_carried_out(it: World) -> None:
     done = await ended(it, await found(it))
     assert done.state is MigrationState.COMPLETED
     assert [(s.number, s.effect) for s in done.step_records] == [(0, StepEffect.DONE)]
+
+
+async def test_its_profiles_intent_is_only_told(it: World) -> None:
+    goals = {"max_silence_ms": 500, "deadline_s": 60, "max_slowdown_percent": 20}
+    await it.profiles.create("p", {"announce_rounds": 7}, intent=goals)
+    await it.assignments.add(Target.DEFAULT, "", "p")
+    begin(it)
+    record = await found(it)
+    assert record.intent is not None
+    assert record.intent.shadow
+    assert {"downtime_limit_ms", "auto_converge"} <= set(record.intent.chosen)
+    assert "the guest was not measured" in record.intent.forecast
+    assert record.wanted == {"announce_rounds": 7}
+    limit = it.source.parameters["downtime-limit"]
+
+    def told() -> bool:
+        return any(each.steering for each in it.store.migrations.get(record.id).step_records)
+
+    await it.until(told)
+    it.source.parameters["max-bandwidth"] = 0
+    done = await ended(it, record)
+    steered = [each for each in done.step_records if each.steering]
+    assert {each.effect for each in steered} == {StepEffect.REFUSED}
+    assert {each.detail for each in steered} == {SHADOW}
+    assert it.source.parameters["downtime-limit"] == limit
 
 
 async def test_a_step_sets_its_value_after_the_profiles(
