@@ -108,7 +108,8 @@ export const deleteProfile = (name: string, revision: number) =>
 export const checkValues = (
   values: Schemas["ValuesCheck"]["values"],
   steps: Schemas["ValuesCheck"]["steps"],
-) => body(client.POST("/api/v1/profiles/check", { body: { values, steps } }));
+  intent: Readonly<Record<string, unknown>> | null,
+) => body(client.POST("/api/v1/profiles/check", { body: { values, steps, intent } }));
 
 export const addAssignment = (what: Schemas["AssignmentCreate"]) =>
   body(client.POST("/api/v1/assignments", { body: what }));

@@ -194,6 +194,7 @@ function factsOf(record: Record): Fact[] {
     ["To", record.destinations.length > 0 ? record.destinations.join(", ") : "any eligible host"],
     ["Order", record.order],
     ["Profile", record.profile ?? "as assigned"],
+    ["Intent", record.intent?.text ?? "each profile's, if it has one"],
     ["Concurrent migrations", record.max_outgoing ?? "the service's limit"],
     ["Stops after failures", record.stop_after_failures ?? "never"],
     ["Moved", `${bytes(record.moved_bytes)} of ${bytes(record.total_bytes)}`],

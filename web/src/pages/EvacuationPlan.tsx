@@ -14,16 +14,19 @@ import {
   TextInput,
 } from "@patternfly/react-core";
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useNavigate, useParams } from "react-router";
-import type { Schemas } from "../api/client";
+import { ApiError, type Schemas } from "../api/client";
 import { type Asked, evacuationPlan, startEvacuation } from "../api/evacuations";
 import { setMaintenance } from "../api/hosts";
 import { host, hosts } from "../api/queries";
 import { Async } from "../components/Async";
 import { count } from "../components/format";
+import { IntentSection } from "../components/IntentSection";
+import { NO_INTENT, stated } from "../components/intent";
 import { More } from "../components/More";
 import { PageHead } from "../components/PageHead";
+import { useSettled } from "../components/settled";
 import { useToasts } from "../components/toasts";
 import { EvacuationVms } from "./evacuation/EvacuationVms";
 
@@ -32,6 +35,8 @@ const ORDERS: Record<Schemas["Order"], string> = {
   "largest-first": "Largest first",
   "smallest-first": "Smallest first",
 };
+
+const QUIET_MS = 400; // what is being typed plans nothing yet
 
 /** What an evacuation of a host would do; and the button that begins it. */
 export default function EvacuationPlanPage() {
@@ -44,10 +49,14 @@ export default function EvacuationPlanPage() {
   const [maintain, setMaintain] = useState(true);
   const inMaintenance = useQuery(host(name)).data?.maintenance_since != null;
   const [overrides, setOverrides] = useState<Readonly<Record<string, string[]>>>({});
+  const [intent, setIntent] = useState(NO_INTENT);
+  const goals = useMemo(() => stated(intent), [intent]);
+  const settled = useSettled(goals, QUIET_MS);
   const asked: Asked = {
     order,
     destinations: [...chosen],
     vm_overrides: overrides,
+    ...(settled === null ? {} : { intent: { ...settled } }),
     ...(Number(stop) > 0 ? { stop_after_failures: Number(stop) } : {}),
   };
   const plan = useQuery({ ...evacuationPlan(name, asked), placeholderData: keepPreviousData });
@@ -82,7 +91,7 @@ export default function EvacuationPlanPage() {
         ]}
         actions={
           <Button
-            isDisabled={movable === 0 || plan.isFetching}
+            isDisabled={movable === 0 || plan.isFetching || plan.isError || goals !== settled}
             isLoading={start.isPending}
             onClick={() => start.mutate()}
           >
@@ -124,6 +133,12 @@ export default function EvacuationPlanPage() {
                 </FlexItem>
               </Flex>
               <Destinations name={name} chosen={chosen} choose={setChosen} />
+              <IntentSection
+                id="evacuation-intent"
+                typed={intent}
+                change={setIntent}
+                problems={plan.error instanceof ApiError ? plan.error.problems : []}
+              />
               <Checkbox
                 id="evacuation-maintenance"
                 label={`Begin maintenance of ${name}`}

@@ -25,6 +25,7 @@ import { Outcomes } from "./migration/Outcomes";
 import { Reaper } from "./migration/Reaper";
 import { Recover } from "./migration/Recover";
 import { Samples } from "./migration/Samples";
+import { Steering } from "./migration/Steering";
 import { Steps } from "./migration/Steps";
 import { waited } from "./migration/waited";
 
@@ -46,6 +47,8 @@ export default function MigrationPage() {
     onError: (error) => toasts.failed("The abort failed", error),
   });
   const record = found.data;
+  const steered = record?.step_records.filter((each) => each.steering) ?? [];
+  const stepped = record?.step_records.filter((each) => !each.steering) ?? [];
   const paused = record?.state === "postcopy-paused";
   const inPostcopy =
     paused || ((progress?.status ?? latest?.status)?.startsWith("postcopy") ?? false);
@@ -141,7 +144,12 @@ export default function MigrationPage() {
               </StackItem>
               {data.intent && (
                 <StackItem>
-                  <Intent intent={data.intent} />
+                  <Intent intent={data.intent} state={data.state} />
+                </StackItem>
+              )}
+              {data.intent && (steered.length > 0 || data.active_at !== null) && (
+                <StackItem>
+                  <Steering records={steered} shadow={data.intent.shadow} ended={data.ended} />
                 </StackItem>
               )}
               <StackItem>
@@ -157,9 +165,9 @@ export default function MigrationPage() {
                   />
                 </StackItem>
               )}
-              {data.step_texts.length + data.step_records.length > 0 && (
+              {data.step_texts.length + stepped.length > 0 && (
                 <StackItem>
-                  <Steps texts={data.step_texts} records={data.step_records} />
+                  <Steps texts={data.step_texts} records={stepped} />
                 </StackItem>
               )}
               <StackItem>

@@ -87,6 +87,7 @@ export default function Profile() {
                   <CardTitle component="h2">Values</CardTitle>
                   <CardBody>
                     <Values texts={data.texts} />
+                    {data.intent && <p>Intent of its migrations: {data.intent.text}.</p>}
                     {data.step_texts.length > 0 && (
                       <>
                         <p>Convergence steps:</p>
@@ -104,7 +105,7 @@ export default function Profile() {
                 <PlanForVm profile={name} />
               </StackItem>
               <StackItem>
-                <Assignments profile={name} />
+                <Assignments profile={name} intent={data.intent?.text ?? ""} />
               </StackItem>
               <StackItem>
                 <Revisions name={name} current={data.revision} />

@@ -25,7 +25,7 @@ import { TARGETS } from "./targets";
 type Target = Schemas["Target"];
 
 /** Which VMs get this profile. A VM's own assignment wins over labels, those over its host's. */
-export function Assignments({ profile }: { profile: string }) {
+export function Assignments({ profile, intent }: { profile: string; intent: string }) {
   const list = useInfiniteQuery(assignments(profile));
   const toasts = useToasts();
   const [target, setTarget] = useState<Target>("selector");
@@ -47,6 +47,9 @@ export function Assignments({ profile }: { profile: string }) {
       <CardTitle component="h2">Assignments</CardTitle>
       <CardBody>
         <Stack hasGutter>
+          {intent && (
+            <StackItem>VMs that it is assigned to migrate by its intent: {intent}.</StackItem>
+          )}
           <StackItem>
             <PagedList list={list} lines={2} empty={<p>No assignments.</p>}>
               {(rows) => (

@@ -16,6 +16,7 @@ import { Link } from "react-router";
 import { ApiError, type Schemas } from "../../api/client";
 import { Failure } from "../../components/Async";
 import { counted } from "../../components/format";
+import { IntentFields } from "../../components/IntentFields";
 import { StickyActions } from "../../components/StickyActions";
 import { Begin } from "./Begin";
 import { StepsEditor } from "./StepsEditor";
@@ -121,6 +122,16 @@ export function ProfileForm({
         settable={tunables.filter((each) => each.running)}
         problems={problems}
         change={edit.setSteps}
+      />
+      <div>
+        <Title headingLevel="h2">Intent</Title>
+        <small>What migrations with this profile may cost; steps are not needed then</small>
+      </div>
+      <IntentFields
+        id="profile-intent"
+        typed={edit.intent}
+        change={edit.setIntent}
+        problems={problems}
       />
       <TryOnVm what="This profile" trial={trial} choose={edit.setTrial} plan={plan} />
       <FormGroup label="Reason of the change" fieldId="profile-note">

@@ -59,6 +59,11 @@ export function Revisions({ name, current }: { name: string; current: number }) 
   );
 }
 
+/** Beside the values, under a name that no tunable has. */
+function intentOf(revision: Schemas["RevisionView"] | undefined): Record<string, string> {
+  return revision?.intent ? { intent: revision.intent.text } : {};
+}
+
 function RevisionRow({
   revision,
   before,
@@ -71,7 +76,10 @@ function RevisionRow({
   restore: (() => void) | null;
 }) {
   const [open, setOpen] = useState(false);
-  const changes = difference(before?.texts ?? {}, revision.texts);
+  const changes = difference(
+    { ...before?.texts, ...intentOf(before) },
+    { ...revision.texts, ...intentOf(revision) },
+  );
   return (
     <Tbody isExpanded={open}>
       <Tr>

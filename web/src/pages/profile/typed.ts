@@ -7,7 +7,7 @@ export type Typed = Readonly<Record<string, string>>;
 export type Source = Pick<
   Schemas["ProfileView"],
   "name" | "description" | "values" | "texts" | "steps"
->;
+> & { intent?: Schemas["ProfileView"]["intent"] };
 
 /** Values as they can be typed again: on, 8, 1072 MiB/s. */
 export function asTyped({ values, texts }: Pick<Source, "values" | "texts">): Typed {
@@ -71,6 +71,7 @@ export function placeOf(
     const row = tunables.find((each) => each.name === which);
     return { title: row?.title ?? which, tunable: row?.name ?? null };
   }
+  if (kind === "intent") return { title: "Intent", tunable: null };
   if (kind === "steps") return { title: `Step ${Number(which) + 1}`, tunable: null };
   return null;
 }

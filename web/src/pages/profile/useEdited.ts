@@ -4,6 +4,7 @@ import { useMemo, useState } from "react";
 import { applyTo, checkValues, createProfile, planVm, replaceProfile } from "../../api/actions";
 import { ApiError, type Schemas } from "../../api/client";
 import type { VmRow } from "../../api/tuning";
+import { stated, typedOf } from "../../components/intent";
 import { useSettled } from "../../components/settled";
 import { useToasts } from "../../components/toasts";
 import { asWanted } from "../vm/asWanted";
@@ -28,16 +29,19 @@ export function useEdited(
   const [note, setNote] = useState("");
   const [values, setValues] = useState<Typed>(() => asTyped(first));
   const [steps, setSteps] = useState(() => first.steps.map(edited));
+  const [intent, setIntent] = useState(() => typedOf(first.intent?.stated ?? null));
   const [trial, setTrial] = useState<Trial>({ vm: null, destination: "" });
   const [from, setFrom] = useState({ values, steps });
   const toasts = useToasts();
   const queries = useQueryClient();
 
   const typed = useMemo(() => ({ values, steps: steps.map(asStep) }), [values, steps]);
+  const goals = useMemo(() => stated(intent), [intent]);
   const settled = useSettled(typed, QUIET_MS);
+  const settledGoals = useSettled(goals, QUIET_MS);
   const check = useQuery({
-    queryKey: ["check", settled],
-    queryFn: () => checkValues(settled.values, settled.steps),
+    queryKey: ["check", settled, settledGoals],
+    queryFn: () => checkValues(settled.values, settled.steps, settledGoals),
     retry: false,
     placeholderData: keepPreviousData,
   });
@@ -53,10 +57,11 @@ export function useEdited(
   });
   const save = useMutation({
     mutationFn: async (to: VmRow | null) => {
+      const what = { ...typed, intent: goals && { ...goals }, description, note };
       const stored =
         based === null
-          ? await createProfile({ name, ...typed, description, note })
-          : await replaceProfile(based.name, based.revision, { ...typed, description, note });
+          ? await createProfile({ name, ...what })
+          : await replaceProfile(based.name, based.revision, what);
       return { stored, to };
     },
     onSuccess: async ({ stored, to }) => {
@@ -84,6 +89,7 @@ export function useEdited(
     const next = { values: asTyped(source), steps: source.steps.map(edited) };
     setValues(next.values);
     setSteps(next.steps);
+    setIntent(typedOf(source.intent?.stated ?? null));
     setFrom(next);
     setDescription(source.description);
     setName((before) => (before === "" || before === autoName ? called : before));
@@ -101,6 +107,8 @@ export function useEdited(
     values,
     steps,
     setSteps,
+    intent,
+    setIntent,
     trial,
     setTrial,
     check,

@@ -2,6 +2,7 @@ import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, test, vi } from "vitest";
 import * as actions from "../../api/actions";
+import { ApiError, type Schemas } from "../../api/client";
 import { rendered } from "../../test/rendered";
 import { finding, plan } from "../../test/vms";
 import { MigrateDialog } from "./MigrateDialog";
@@ -16,7 +17,13 @@ vi.mock("../../api/queries", () => {
   });
   return {
     hosts: list("hosts", [{ name: "a" }, { name: "b" }]),
-    profiles: list("profiles", []),
+    profiles: list("profiles", [{ name: "gently" }]),
+    profile: (name: string) => ({
+      queryKey: ["profile", name],
+      queryFn: () => ({
+        intent: { text: "silence at most 1 s", stated: { max_silence_ms: 1000 } },
+      }),
+    }),
     tunables: { queryKey: ["tunables"], queryFn: () => [] },
   };
 });
@@ -78,4 +85,94 @@ test("without libvirt, whose preflight sees the disks, it is always offered", as
   await to("b");
   expect(await screen.findByLabelText("Copy local disks to the destination")).not.toBeChecked();
   expect(screen.getByText(/The QEMU that waits has an image of its own/)).toBeVisible();
+});
+
+const judged = (part: Partial<Schemas["IntentPlanView"]> = {}): Schemas["IntentPlanView"] => ({
+  stated: { max_silence_ms: 500, deadline_s: 60, may: ["compress"] },
+  text: "silence at most 500 ms, within 60 s",
+  choices: [
+    {
+      tunable: "downtime_limit_ms",
+      value: { value: 95, text: "95 ms" },
+      reason: "begins low",
+    },
+  ],
+  pinned: [],
+  forecast: "will be kept: expected to end after 12 s",
+  kept: true,
+  refused: false,
+  nearest: [],
+  runs: 2,
+  history: ["0000000a-x", "0000000b-y"],
+  ...part,
+});
+
+/** The intent that was last judged. */
+const asked = () => planVm.mock.calls.findLast((call) => call[1].intent)?.[1].intent;
+
+test("what cannot be kept is told with the nearest, which a button takes", async () => {
+  const deadline = { max_silence_ms: 500, deadline_s: 95, may: ["compress"], otherwise: "refuse" };
+  planVm.mockImplementation(async (_vm, what) => {
+    if (!what.intent) return plan({ profile: null });
+    if (what.intent.deadline_s === "95 s") return plan({ intent: judged() });
+    return plan({
+      intent: judged({
+        forecast: "is not expected to be kept: it takes about 90 s",
+        kept: false,
+        refused: true,
+        nearest: [{ difference: "deadline_s of 95 s", intent: deadline }],
+      }),
+    });
+  });
+  start.mockResolvedValue({ id: "m" } as Awaited<ReturnType<typeof start>>);
+  await to("b");
+  await userEvent.click(screen.getByRole("button", { name: /By intent/ }));
+  await userEvent.type(screen.getByLabelText("Silence at most"), "500ms");
+  await userEvent.type(screen.getByLabelText("Within"), "60");
+  expect(asked()).toBeUndefined();
+  await userEvent.click(await screen.findByRole("button", { name: "Can it be kept?" }));
+  expect(await screen.findByText(/takes about 90 s. It would be refused/)).toBeVisible();
+  expect(asked()).toEqual({ max_silence_ms: "500ms", deadline_s: "60" });
+  await userEvent.click(screen.getByRole("button", { name: "Take within 95 s" }));
+  expect(await screen.findByText(/Will be kept/)).toBeVisible();
+  expect(screen.getByLabelText("Within")).toHaveValue("95 s");
+  expect(screen.getByRole("row", { name: /downtime_limit_ms 95 ms begins low/ })).toBeVisible();
+  expect(screen.getByText(/2 earlier migrations/)).toBeVisible();
+  expect(screen.getByRole("link", { name: "0000000b" })).toHaveAttribute(
+    "href",
+    "/migrations/0000000b-y",
+  );
+  await userEvent.click(screen.getByLabelText("Shadow mode"));
+  await userEvent.click(screen.getByRole("button", { name: "Migrate" }));
+  expect(start.mock.calls[0]?.[0]).toMatchObject({
+    intent: { max_silence_ms: "500 ms", deadline_s: "95 s", may: ["compress"] },
+    shadow: true,
+  });
+});
+
+test("its profile's intent counts where none is typed, and is not ordered twice", async () => {
+  planVm.mockImplementation(async (_vm, what) =>
+    plan({ profile: "gently", ...(what.intent ? { intent: judged() } : {}) }),
+  );
+  start.mockResolvedValue({ id: "m" } as Awaited<ReturnType<typeof start>>);
+  await to("b");
+  expect(await screen.findByText("Of its profile: silence at most 1 s.")).toBeVisible();
+  await userEvent.click(screen.getByRole("button", { name: "Can it be kept?" }));
+  expect(await screen.findByText(/Will be kept/)).toBeVisible();
+  expect(asked()).toEqual({ max_silence_ms: 1000 });
+  await userEvent.click(screen.getByRole("button", { name: "Migrate" }));
+  expect(start.mock.calls[0]?.[0]).not.toHaveProperty("intent");
+});
+
+test("a refused start shows what can be kept instead", async () => {
+  planVm.mockImplementation(async (_vm, what) =>
+    plan({ profile: null, ...(what.intent ? { intent: judged({ kept: false }) } : {}) }),
+  );
+  const problem = { field: "intent", code: "intent_infeasible", message: "no", remedy: "" };
+  start.mockRejectedValue(new ApiError(409, "the intent cannot be kept", [problem]));
+  await to("b");
+  await userEvent.click(screen.getByRole("button", { name: /By intent/ }));
+  await userEvent.type(screen.getByLabelText("Within"), "60");
+  await userEvent.click(screen.getByRole("button", { name: "Migrate" }));
+  expect(await screen.findByRole("grid", { name: "Chosen settings" })).toBeVisible();
 });

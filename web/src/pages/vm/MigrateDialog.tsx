@@ -1,14 +1,25 @@
-import { Checkbox, FormGroup, FormSelect, FormSelectOption } from "@patternfly/react-core";
+import {
+  Checkbox,
+  FormGroup,
+  FormSelect,
+  FormSelectOption,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import { startMigration } from "../../api/actions";
+import { ApiError } from "../../api/client";
 import { hosts } from "../../api/queries";
+import { IntentSection } from "../../components/IntentSection";
 import { rowsOf } from "../../components/ListTable";
 import { ProfileChoice } from "../../components/ProfileChoice";
 import { CopyDisks, copyValues, isOffered, STAY } from "./CopyDisks";
+import { IntentPlan } from "./IntentPlan";
 import { MigrationForecast } from "./MigrationForecast";
 import { PlanDialog, usePlan } from "./PlanDialog";
+import { useIntent } from "./useIntent";
 import { Virsh } from "./Virsh";
 
 /** Destination and profile, then the preflight; a blocker has to be overridden by name. */
@@ -33,12 +44,18 @@ export function MigrateDialog({
   const values = copyValues(copying);
   const what = { destination, ...(profile ? { profile } : {}), values };
   const plan = usePlan(vm, what, destination !== "");
+  const intent = useIntent(vm, what, profile || (plan.data?.profile ?? ""));
   // Only what stands against this plan: another destination may have other blockers.
   const blockers = plan.data?.blockers ?? [];
   const overridden = blockers.filter((code) => overrides.includes(code));
   const start = useMutation({
-    mutationFn: () => startMigration({ vm, ...what, overrides: overridden }),
+    mutationFn: () => startMigration({ vm, ...what, overrides: overridden, ...intent.order }),
     onSuccess: (migration) => navigate(`/migrations/${migration.id}`),
+    onError: (error) => {
+      // The guest is measured by now: what can be kept instead is known at once.
+      const refused = error instanceof ApiError ? error.problems : [];
+      if (refused.some((each) => each.code === "intent_infeasible")) intent.ask();
+    },
   });
   const override = (code: string, on: boolean) =>
     setOverrides((old) => (on ? [...old, code] : old.filter((each) => each !== code)));
@@ -69,6 +86,21 @@ export function MigrateDialog({
           <FormGroup label="Profile" fieldId="migrate-profile">
             <ProfileChoice id="migrate-profile" value={profile} choose={setProfile} />
           </FormGroup>
+          <IntentSection
+            id="migrate-intent"
+            typed={intent.typed}
+            change={intent.setTyped}
+            problems={intent.problems}
+          />
+          {intent.counts !== null && (
+            <Checkbox
+              id="migrate-shadow"
+              label="Shadow mode"
+              description="Migrate as if there were no intent, and record what would have been done for it."
+              isChecked={intent.shadow}
+              onChange={(_event, on) => intent.setShadow(on)}
+            />
+          )}
           {isOffered(plan.data, copying) && (
             <CopyDisks plan={plan.data} copying={copying} choose={setCopying} />
           )}
@@ -88,14 +120,34 @@ export function MigrateDialog({
         </>
       }
     >
-      {destination !== "" && (
-        <MigrationForecast
-          key={`${destination} ${profile} ${JSON.stringify(values)}`}
-          vm={vm}
-          {...{ destination, profile, values }}
-        />
-      )}
-      {plan.data?.virsh && <Virsh virsh={plan.data.virsh} />}
+      <Stack hasGutter>
+        {destination !== "" && intent.counts !== null && (
+          <StackItem>
+            <IntentPlan
+              text={intent.inherited}
+              found={intent.found}
+              asking={intent.asking}
+              error={intent.problems.length > 0 ? null : intent.error}
+              ask={intent.ask}
+              take={intent.take}
+            />
+          </StackItem>
+        )}
+        {destination !== "" && (
+          <StackItem>
+            <MigrationForecast
+              key={`${destination} ${profile} ${JSON.stringify(values)}`}
+              vm={vm}
+              {...{ destination, profile, values }}
+            />
+          </StackItem>
+        )}
+        {plan.data?.virsh && (
+          <StackItem>
+            <Virsh virsh={plan.data.virsh} />
+          </StackItem>
+        )}
+      </Stack>
     </PlanDialog>
   );
 }

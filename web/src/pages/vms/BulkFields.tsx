@@ -13,6 +13,7 @@ import {
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { hosts } from "../../api/queries";
 import { count } from "../../components/format";
+import { IntentSection } from "../../components/IntentSection";
 import { rowsOf } from "../../components/ListTable";
 import { ProfileChoice } from "../../components/ProfileChoice";
 import { TextField } from "../../components/TextField";
@@ -55,6 +56,9 @@ export function BulkFields({
             choose={(profile) => set({ profile })}
           />
         </FormGroup>
+      )}
+      {kind === "migrate" && (
+        <IntentSection id="bulk-intent" typed={typed.intent} change={(intent) => set({ intent })} />
       )}
       {kind === "label" && (
         <TextField

@@ -1,4 +1,5 @@
 /** What was typed of an order to many VMs, before it is one. */
+import { NO_INTENT, stated, type TypedIntent } from "../../components/intent";
 import { labelChanges } from "./labels";
 import type { Kind, Order } from "./orders";
 
@@ -7,6 +8,7 @@ export interface Draft {
   bestEffort: boolean;
   labels: string;
   destination: string;
+  intent: TypedIntent;
   most: number;
   stopAfter: number;
 }
@@ -16,6 +18,7 @@ export const draft: Draft = {
   bestEffort: false,
   labels: "",
   destination: "",
+  intent: NO_INTENT,
   most: 50,
   stopAfter: 3,
 };
@@ -36,7 +39,12 @@ export function orderOf(kind: Kind, typed: Draft): Order | null {
       return typed.profile ? { kind, profile: typed.profile } : null;
     case "migrate":
       return typed.destination
-        ? { kind, destination: typed.destination, profile: typed.profile }
+        ? {
+            kind,
+            destination: typed.destination,
+            profile: typed.profile,
+            intent: stated(typed.intent),
+          }
         : null;
   }
 }

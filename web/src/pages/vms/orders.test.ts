@@ -79,7 +79,7 @@ test("a VM's own assignment is replaced, and not added a second time", async () 
 });
 
 test("a VM that migrates or is there is not migrated", async () => {
-  const work = workOf({ kind: "migrate", destination: "b", profile: "" });
+  const work = workOf({ kind: "migrate", intent: null, destination: "b", profile: "" });
   expect((await work(vmRow("a", { host: "b" }))).verdict).toBe("left");
   expect(await work(vmRow("a", { migration: "m" }))).toMatchObject({ to: "/migrations/m" });
   expect(actions.startMigration).not.toHaveBeenCalled();

@@ -8,6 +8,7 @@ import {
 } from "../../api/actions";
 import { ApiError, type Schemas } from "../../api/client";
 import { explainVm, setLabels, type VmRow } from "../../api/tuning";
+import type { Stated } from "../../components/intent";
 import { inWords } from "../../components/toasts";
 import { isFine } from "../vm/asWanted";
 import type { Done } from "./bulk";
@@ -20,7 +21,7 @@ export type Order =
   | { kind: "label"; changes: LabelChanges }
   | { kind: "assign"; profile: string }
   /** *profile* is empty for the assigned one. */
-  | { kind: "migrate"; destination: string; profile: string };
+  | { kind: "migrate"; destination: string; profile: string; intent: Stated | null };
 
 export type Kind = Order["kind"];
 
@@ -122,11 +123,12 @@ async function migrate(order: Order & { kind: "migrate" }, vm: VmRow): Promise<D
   if (vm.migration) {
     return { verdict: "left", text: "it migrates", to: `/migrations/${vm.migration}` };
   }
-  const { destination, profile } = order;
+  const { destination, profile, intent } = order;
   const begun = await startMigration({
     vm: vm.uuid,
     destination,
     ...(profile ? { profile } : {}),
+    ...(intent ? { intent: { ...intent } } : {}),
   });
   return { verdict: "done", text: `to ${destination}`, to: `/migrations/${begun.id}` };
 }

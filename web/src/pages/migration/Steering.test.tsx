@@ -1,0 +1,43 @@
+import { screen } from "@testing-library/react";
+import { expect, test } from "vitest";
+import type { Schemas } from "../../api/client";
+import { rendered } from "../../test/rendered";
+import { Steering } from "./Steering";
+
+const step = (part: Partial<Schemas["StepRecordView"]>): Schemas["StepRecordView"] => ({
+  number: null,
+  at_ms: 4500,
+  iteration: 3,
+  action: "set downtime_limit_ms to 300 ms",
+  reason: "it would not end",
+  effect: "done",
+  detail: "",
+  forecast: "ends in about 2 s",
+  steering: true,
+  ...part,
+});
+
+test("each action comes with its time, reason and forecast", () => {
+  const records = [step({}), step({ action: "abort", effect: "refused", detail: "QEMU says no" })];
+  rendered(<Steering records={records} shadow={false} ended />);
+  const [first, second] = screen.getAllByRole("listitem");
+  expect(first).toHaveTextContent("4.5 s: set downtime_limit_ms to 300 ms");
+  expect(first).toHaveTextContent("it would not end; expected: ends in about 2 s");
+  expect(first).not.toHaveTextContent("done:");
+  expect(second).toHaveTextContent("refused: QEMU says no");
+});
+
+test("in shadow mode it is told that nothing of it was done", () => {
+  rendered(
+    <Steering records={[step({ effect: "refused", detail: "shadow mode" })]} shadow ended />,
+  );
+  expect(screen.getByText("What steering would have done")).toBeVisible();
+  const [only] = screen.getAllByRole("listitem");
+  expect(only).toHaveAccessibleName("not done");
+  expect(only).not.toHaveTextContent("refused");
+});
+
+test("nothing done is said", () => {
+  rendered(<Steering records={[]} shadow={false} ended={false} />);
+  expect(screen.getByText("Nothing had to be done yet.")).toBeVisible();
+});

@@ -1,0 +1,51 @@
+/** The intent of a migration that is not begun: the one that is typed, or else its profile's. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { planVm } from "../../api/actions";
+import { ApiError, type Schemas } from "../../api/client";
+import { profile } from "../../api/queries";
+import { NO_INTENT, type Stated, stated, typedOf } from "../../components/intent";
+
+type What = { destination: string; profile?: string; values: Schemas["PlanCreate"]["values"] };
+
+/** @param follows the name of the profile that it migrates with; empty without one. */
+export function useIntent(vm: string, what: What, follows: string) {
+  const [typed, setTyped] = useState(NO_INTENT);
+  const [asked, setAsked] = useState("");
+  const [shadow, setShadow] = useState(false);
+  const own = stated(typed);
+  const inherited = useQuery({ ...profile(follows), enabled: follows !== "" }).data?.intent ?? null;
+  const counts = own ?? (follows === "" ? null : (inherited?.stated ?? null));
+  const key = JSON.stringify(counts);
+  const judged = useQuery({
+    queryKey: ["intent-plan", vm, what, key],
+    queryFn: () => planVm(vm, { ...what, intent: { ...counts } }),
+    enabled: what.destination !== "" && counts !== null && asked === key,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+  return {
+    typed,
+    setTyped,
+    shadow: shadow && counts !== null,
+    setShadow,
+    counts,
+    /** In words, where it is the profile's. */
+    inherited: own === null && counts !== null ? (inherited?.text ?? "") : "",
+    found: judged.data?.intent ?? null,
+    asking: judged.isFetching,
+    error: judged.error,
+    problems: judged.error instanceof ApiError ? judged.error.problems : [],
+    ask: () => (judged.error ? void judged.refetch() : setAsked(key)),
+    take: (nearest: Stated) => {
+      const next = typedOf(nearest);
+      setTyped(next);
+      setAsked(JSON.stringify(stated(next)));
+    },
+    /** What a migration is ordered with. */
+    order: {
+      ...(own === null ? {} : { intent: { ...own } }),
+      ...(shadow && counts !== null ? { shadow } : {}),
+    },
+  };
+}
