@@ -29,6 +29,8 @@ OLDEST_LIBVIRT = Version(9)
 _COMPRESSING_LIBVIRT = Version(9, 4)
 _POSTCOPY_WITHOUT_MULTIFD = (Version(8), Version(10, 1))
 _SLOW_MBIT = 10_000
+_SHOWN = 3
+"""Processes that evidence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,20 @@ def _maps(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
                     "wanted": max(GOOD_MAP_COUNT, 4 * limit.value),
                 },
             )
+
+
+def _others(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
+    """Without root, what of QEMU's processes stays closed."""
+    closed = [qemu for qemu in seen.qemus if qemu.maps is None]
+    if closed and seen.user != "root":
+        yield Finding(
+            "qemus_of_others",
+            evidence={
+                "user": seen.user,
+                "count": len(closed),
+                "where": ", ".join(f"/proc/{qemu.pid}/maps" for qemu in closed[:_SHOWN]),
+            },
+        )
 
 
 def _optmem(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
@@ -315,6 +331,7 @@ _RULES: tuple[Callable[[Examined, ProfileNeeds], Iterator[Finding]], ...] = (
     _srcu,
     _srcu_cost,
     _maps,
+    _others,
     _optmem,
     _memlock,
     _userfaultfd,

@@ -48,6 +48,14 @@ DOCTOR_ROWS = (
         "allocate memory for stack`",
         "run: sysctl -w vm.max_map_count={wanted}",
     ),
+    info(
+        "qemus_of_others",
+        "vmtune runs as {user}, and {count} QEMUs of other users are closed to it: it counts none "
+        "of their memory maps, and does not see whether they survive a ring that is emptied in "
+        "part; nor may it raise limits of the host by itself",
+        "run `vmtune doctor` as root on the host, which sees them; to let vmtune raise limits, "
+        "enable vmtune-limits.path and set host_changes",
+    ),
     warning(
         "host_optmem_low",
         "net.core.optmem_max is {value}; zero-copy with {channels} channels needs {least}, and "

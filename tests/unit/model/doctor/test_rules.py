@@ -69,6 +69,7 @@ FAULTS: list[tuple[str, Examined, ProfileNeeds]] = [
          {"srcu_cost": SLEEPS, "srcu": {}, "kernel": Seen("5.10.0", "/proc/k")}),
         ("map_count_low", {"max_map_count": seen(65529)}),
         ("maps_nearly_used_up", {"qemus": (replace(QEMU, maps=60_000),)}),
+        ("qemus_of_others", {"qemus": (replace(QEMU, maps=None),)}),
         ("host_optmem_low", {"optmem_max_bytes": seen(20479)}),
         ("host_optmem_low", {"optmem_max_bytes": seen(8 * 5120 - 1)}),
         ("memlock_low", {"can_raise_memlock": Seen(False, "CapEff"), "libvirt": None}),
@@ -222,3 +223,8 @@ def test_what_a_remedy_says_to_run_is_a_command_alone() -> None:
     for remedy in told:
         assert remedy.startswith("run: "), remedy
         assert not re.search(r"[,;]|\|\|| (or|then|and|from a|such as) ", remedy), remedy
+
+
+def test_root_sees_every_qemu() -> None:
+    gone = replace(HEALTHY, user="root", qemus=(replace(QEMU, maps=None),))
+    assert diagnose("rack7", gone).findings == ()
