@@ -222,7 +222,7 @@ async def open_container(
             settings.host_changes,
             pack_consents=settings.consents,
         )
-        plans = PlanService(hosts, assignments, permissions, tunables)
+        plans = PlanService(hosts, assignments, permissions, tunables, store)
         limits = make_limits(settings, hosts, bus)
         applications = ApplyService(store, bus, hosts, plans, limits)
         admission = Admission(store, bus, _limits(settings))

@@ -141,7 +141,7 @@ def assemble(
     hosts = HostService(store, bus, factory)
     profiles = ProfileService(store, bus, BUILT_IN)
     assignments = AssignmentService(store, bus, profiles)
-    plans = PlanService(hosts, assignments, Permissions(), BUILT_IN)
+    plans = PlanService(hosts, assignments, Permissions(), BUILT_IN, store)
     applications = ApplyService(store, bus, hosts, plans)
     admission = Admission(store, bus, limits)
     migrating = store, bus, hosts, plans, applications, admission, 50

@@ -134,6 +134,14 @@ _TABLE = (
         "put ca-cert.pem, server-cert.pem and server-key.pem there (and client-cert.pem, "
         "client-key.pem where clients are verified), or unset tls",
     ),
+    warning(
+        "tls_slower_than_guest",
+        "TLS sent at most {sends_bytes} a second between these hosts by {channels} channel(s) "
+        "({records} recorded), and the guest dirtied {dirties_bytes} a second when it last "
+        "migrated: the migration may not end",
+        "set multifd with more channels, which encrypt in parallel; or auto_converge, a higher "
+        "downtime_limit_ms, or post-copy",
+    ),
     blocker(
         "thread_pool_out_of_order",
         "the minimum would be {least} and the maximum {most}",

@@ -15,6 +15,20 @@ from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
 
 
 @dataclass(frozen=True, slots=True)
+class Encrypted:
+    """What recorded migrations say of one with TLS.
+
+    :param sends_bytes_per_s: the most that TLS sent between the two hosts by as many channels.
+    :param records: how many migrations say so.
+    :param dirties_bytes_per_s: the most that the guest dirtied in its newest migration.
+    """
+
+    sends_bytes_per_s: int
+    records: int
+    dirties_bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
 class Destination:
     """Where a VM is to go.
 
@@ -22,6 +36,7 @@ class Destination:
     :param offer: what the host offers of what the VM needs; None where it was not asked.
     :param occupied: a running VM of that UUID or name is there already.
     :param in_maintenance: the operator has said that it is to get no VMs.
+    :param encrypted: of a migration with TLS; None where no record says anything of one.
     """
 
     name: str
@@ -30,6 +45,7 @@ class Destination:
     occupied: bool = False
     offer: Offer | None = None
     in_maintenance: bool = False
+    encrypted: Encrypted | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.facts import Connection, VmFacts, VmState
 from vmtune.model.host.managers import MANAGERS
-from vmtune.model.plan.situation import Situation
+from vmtune.model.plan.situation import Encrypted, Situation
 from vmtune.model.preflight.control import (
     check_alone,
     check_reaper,
@@ -335,12 +335,29 @@ def _tls(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Find
             if host.no_certificates_in:
                 evidence: dict[str, str | int] = {"side": side, "folder": host.no_certificates_in}
                 yield Finding("tls_certificates_missing", tunable.name, evidence)
-    elif tunable.name == "tls_creds":
+    if tunable.name == "tls" and wanted is True and there is not None and there.encrypted:
+        yield from _slower_than_guest(tunable, there.encrypted, situation)
+    if tunable.name == "tls_creds":
         vms = [("source", situation.vm), *([("destination", there.vm)] if there else [])]
         for side, vm in vms:
             if vm is not None and vm.objects is not None and wanted not in vm.objects:
                 evidence = {"side": side, "name": str(wanted)}
                 yield Finding("tls_creds_unknown", tunable.name, evidence)
+
+
+def _slower_than_guest(
+    tunable: Tunable, path: Encrypted, situation: Situation
+) -> Iterator[Finding]:
+    if path.dirties_bytes_per_s > path.sends_bytes_per_s:
+        evidence: dict[str, str | int] = {
+            "sends_bytes": path.sends_bytes_per_s,
+            "dirties_bytes": path.dirties_bytes_per_s,
+            "records": path.records,
+            "channels": (situation.number("multifd_channels") or 2)
+            if situation.on("multifd")
+            else 1,
+        }
+        yield Finding("tls_slower_than_guest", tunable.name, evidence)
 
 
 def _destination_only(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:

@@ -19,12 +19,14 @@ from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rows.storage import COPIES
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts.hosts import HostService
+from vmtune.services.tuning.encrypted import look_up_encrypted
 from vmtune.services.tuning.profiles import (
     AssignmentService,
     DesiredValues,
     RawSteps,
     accept,
 )
+from vmtune.storage import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class PlanService:
     """Plans applications and migrations.
 
     :param tunables: those that can be planned, packs included.
+    :param store: of the migrations that say what TLS sends; None to look at none.
     """
 
     def __init__(
@@ -55,8 +58,10 @@ class PlanService:
         assignments: AssignmentService,
         permissions: Permissions,
         tunables: TunableRegistry,
+        store: Store | None = None,
     ) -> None:
         self.tunables = tunables
+        self._store = store
         self._hosts = hosts
         self._assignments = assignments
         self._permissions = permissions
@@ -126,6 +131,12 @@ class PlanService:
             known = await self._hosts.get(destination)
             values_there = with_network(desired.values, known, goal.host.hostname)
             desired = replace(desired, values=values_there)
+            if desired.values.get("tls") is True and self._store is not None:
+                path = frozenset({name, destination})
+                encrypted = await asyncio.to_thread(
+                    look_up_encrypted, self._store, path, vm, desired.values
+                )
+                goal = replace(goal, encrypted=encrypted)
         facts = await _asked(driver, facts, desired.values)
         situation = self._situation(desired, facts, host, goal)
         if goal is not None and wants_reaper(situation):

@@ -26,7 +26,7 @@ from vmtune.model.host.hardware import Hardware, Offer
 from vmtune.model.host.managers import NOVA
 from vmtune.model.migration.steps import AfterIterations, AfterSeconds, SetValues, Step, StepAction
 from vmtune.model.plan.plan import TakesEffect, make_plan
-from vmtune.model.plan.situation import Destination, Permissions, Situation
+from vmtune.model.plan.situation import Destination, Encrypted, Permissions, Situation
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.packs.pack import needed_consents
 from vmtune.model.tunables.rules import accept_values
@@ -97,6 +97,7 @@ def packed(values: dict[str, Any], **changes: Any) -> Situation:
     return situation(values, **{"tunables": PATCHED, **changes})
 
 
+ENCRYPTED = Destination("b", host("b"), encrypted=Encrypted(80 << 20, 3, (80 << 20) + 1))
 SLACKEN = Step(AfterIterations(4), SetValues((("downtime_limit_ms", 500),)))
 LIMIT = Step(AfterSeconds(4), SetValues((("vcpu_dirty_limit_mib_per_s", 20),)))
 POSTCOPY = Step(AfterSeconds(9), StepAction.POSTCOPY)
@@ -228,6 +229,7 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("tls_creds_missing", "tls", direct({"tls": True})),
     ("tls_creds_unknown", "tls_creds", direct(
         {"tls": True, "tls_creds": "tls0"}, vm=vm(objects=frozenset({"tls1"})))),
+    ("tls_slower_than_guest", "tls", migrating({"tls": True}, destination=ENCRYPTED)),
     ("tls_certificates_missing", "tls", migrating(
         {"tls": True}, destination=Destination("b", host("b", no_certificates_in="/etc/pki")))),
     ("xbzrle_cache_too_large", "xbzrle_cache_size_bytes", situation(
