@@ -9,12 +9,13 @@ from pydantic import Field, StrictInt, StrictStr
 
 from vmtune.api.schemas.common import Model, Page, TextOrNone
 from vmtune.api.schemas.intents import IntentView, RawIntent
-from vmtune.api.schemas.plans import FindingView
+from vmtune.api.schemas.plans import FindingView, PlannedDiskView
 from vmtune.model.evacuation.evacuation import (
     EvacuationPlan,
     EvacuationState,
     EvacuationVm,
     EvacuationVmState,
+    LocalDisks,
     Order,
 )
 from vmtune.model.findings.table import Severity
@@ -63,6 +64,12 @@ class EvacuationCreate(Model):
         "Each VM is measured before its turn, and stays if its intent cannot be kept.",
     )
 
+    local_disks: LocalDisks = Field(
+        default=LocalDisks.PROFILE,
+        description="VMs with disks that their destination does not share: `copy` copies these "
+        "along, `leave` leaves the VM where it is, `profile` does what the VM's profile says.",
+    )
+
     def asked(self, host: str, among: frozenset[str] | None) -> EvacuationRequest:
         """As the service takes it."""
         return EvacuationRequest(
@@ -77,6 +84,7 @@ class EvacuationCreate(Model):
             self.stop_after_failures,
             among,
             None if self.intent is None else parse_intent(self.intent),
+            self.local_disks,
         )
 
 
@@ -94,6 +102,7 @@ class EvacuationVmView(Model):
     blockers: list[str] = Field(description="Codes of its blockers that can be overridden.")
     overrides: list[str]
     migration: UUID | None = Field(description="Null until it starts.")
+    disks: list[PlannedDiskView] = Field(description="The local disks that are copied along.")
 
     @classmethod
     def of(cls, vm: EvacuationVm) -> EvacuationVmView:
@@ -102,11 +111,29 @@ class EvacuationVmView(Model):
             for f in vm.findings
             if f.severity is Severity.BLOCKER and f.code not in vm.overrides
         )
-        return cls.from_record(vm, blockers=list(dict.fromkeys(blockers)))
+        return cls.from_record(
+            vm,
+            blockers=list(dict.fromkeys(blockers)),
+            disks=[PlannedDiskView.from_record(disk) for disk in vm.disks],
+        )
 
 
 class EvacuationVmPage(Page[EvacuationVmView]):
     """VMs of an evacuation, in order of migration."""
+
+
+class RoomLeftView(Model):
+    """A file system of a destination that images are copied to."""
+
+    host: str
+    folders: list[str] = Field(description="Folders of the images.")
+    free_bytes: int = Field(description="Free now.")
+    promised_bytes: int = Field(
+        description="Of that, what copies of other VMs will take: those under way, and those of "
+        "other evacuations."
+    )
+    needed_bytes: int = Field(description="What the images of these VMs take.")
+    left_bytes: int = Field(description="Free once all have come.")
 
 
 class EvacuationPlanView(Model):
@@ -123,6 +150,9 @@ class EvacuationPlanView(Model):
         description="Hosts that cannot receive any of its VMs, and why."
     )
     vms: list[EvacuationVmView] = Field(description="In order of migration.")
+    rooms: list[RoomLeftView] = Field(
+        description="The file systems that images are copied to, as far as their room is known."
+    )
 
     @classmethod
     def of(cls, plan: EvacuationPlan) -> EvacuationPlanView:
@@ -131,6 +161,7 @@ class EvacuationPlanView(Model):
             movable=len(plan.movable),
             left=len(plan.left),
             vms=[EvacuationVmView.of(vm) for vm in plan.vms],
+            rooms=[RoomLeftView.from_record(room) for room in plan.rooms],
         )
 
 
@@ -146,6 +177,7 @@ class EvacuationView(Model):
     stop_after_failures: int | None
     profile: TextOrNone = Field(description="Null for the profile assigned to each VM.")
     intent: IntentView | None = Field(description="What each migration has to keep.")
+    local_disks: LocalDisks = Field(description="What becomes of VMs that have some.")
     state: EvacuationState
     ended: bool
     reason: str = Field(description="Why it failed; empty if a user cancelled it.")

@@ -174,7 +174,10 @@ def make_driver(
 
 def _limits(settings: Settings) -> Limits:
     return Limits(
-        settings.max_outgoing_migrations, settings.max_incoming_migrations, settings.max_migrations
+        settings.max_outgoing_migrations,
+        settings.max_incoming_migrations,
+        settings.max_migrations,
+        settings.max_copying_migrations,
     )
 
 

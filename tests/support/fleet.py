@@ -16,7 +16,10 @@ from vmtune.errors import CommandRefused, HostUnreachable, NotFound, TooLate
 from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.protocol import Driver, DriverEvent, MigrateOrder, MigrationHandle
 from vmtune.model.host.dirty_rates import DirtyRates
+from vmtune.model.host.disks import Disk, DiskAtHost
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
+from vmtune.model.host.hardware import Hardware, Offer
+from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.record import QemuStatus, Sample, Snapshot, Totals
 from vmtune.model.plan.changes import Change
 
@@ -35,6 +38,7 @@ class SimVm:
     blocked: str = ""
     handle: SimHandle | None = None
     cancelled: bool = False
+    disks: tuple[Disk, ...] = ()
 
 
 class SimHandle:
@@ -127,6 +131,9 @@ class SimHost:
         self.name = name
         self.vms: dict[UUID, SimVm] = {}
         self.reachable = True
+        self.files: dict[str, DiskAtHost] = {}
+        self.nothing = DiskAtHost(present=False, folder=True, free_bytes=10 << 30, file_system="1")
+        self.made: dict[UUID, list[str]] = {}
         self.facts: HostFacts = host_facts(name)
         self._fleet = fleet
         self.room = room
@@ -158,7 +165,36 @@ class SimHost:
             memory_bytes=found.memory_bytes,
             state=found.state,
             blocked_reasons=(found.blocked,) if found.blocked else (),
+            hardware=Hardware(disks=found.disks) if found.disks else None,
         )
+
+    async def disks(self, vm: UUID) -> Sequence[Disk]:
+        return self._find(vm).disks
+
+    async def offer(self, vm: VmFacts) -> Offer:
+        disks = vm.hardware.disks if vm.hardware else ()
+        return Offer(
+            machine=True,
+            cpu=True,
+            disks={disk.target: self.files.get(disk.path, self.nothing) for disk in disks},
+        )
+
+    async def prepare_images(
+        self, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool
+    ) -> Sequence[CopiedDisk]:
+        self.made[vm] = [disk.target for disk in disks]
+        return [replace(disk, created=True) for disk in disks]
+
+    async def release_images(
+        self, vm: UUID, remove: Collection[CopiedDisk] = ()
+    ) -> Collection[str]:
+        return [disk.path for disk in remove]
+
+    async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
+        return {}
+
+    async def resident_bytes(self, vm: UUID) -> int | None:
+        return self._find(vm).memory_bytes
 
     async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
         self._find(vm)

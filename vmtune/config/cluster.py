@@ -20,6 +20,8 @@ class ClusterSettings:
         docs/explanation/migration-queue.md.
     :param max_incoming_migrations: likewise, arrive on one host.
     :param max_migrations: likewise, of all hosts together.
+    :param max_copying_migrations: likewise, leave and arrive on one host together that copy local
+        disks, 1 to 1000.
     :param drift_scan_interval_s: how often every tuned VM is checked for drift; 0 for never. At
         most a week.
     :param host_check_interval_s: how often every host is asked how it is, which lists show; 0 for
@@ -46,6 +48,7 @@ class ClusterSettings:
     max_outgoing_migrations: int = 2
     max_incoming_migrations: int = 2
     max_migrations: int = 40
+    max_copying_migrations: int = 1
     drift_scan_interval_s: int = 900
     host_check_interval_s: int = 60
     samples_whole_days: int = 30
@@ -63,6 +66,7 @@ CHECKS: Mapping[str, Callable[[object], object]] = {
     "max_outgoing_migrations": integer(1, 1000),
     "max_incoming_migrations": integer(1, 1000),
     "max_migrations": integer(1, 100_000),
+    "max_copying_migrations": integer(1, 1000),
     "drift_scan_interval_s": integer(0, 7 * _DAY_S),
     "host_check_interval_s": integer(0, _DAY_S),
     "samples_whole_days": integer(0, _MAX_DAYS),

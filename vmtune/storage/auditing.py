@@ -98,7 +98,8 @@ AUDITED: Mapping[type[Base], Audited] = {
     EvacuationRow: Audited(
         "evacuation",
         lambda r: r.id,
-        "host destinations order priority max_outgoing stop_after_failures profile state reason",
+        "host destinations order priority max_outgoing stop_after_failures profile local_disks "
+        "state reason",
     ),
     CampaignRow: Audited("campaign", lambda r: r.id, "name campaign host state"),
     StudyRow: Audited("study", lambda r: r.id, "name spec host state campaign result"),

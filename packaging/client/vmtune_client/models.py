@@ -116,6 +116,8 @@ LibvirtKind = Literal["flag", "typed parameter", "call", "domain XML", "set by l
 
 LoadPhase = Literal["before", "during", "after"]
 
+LocalDisks = Literal["profile", "copy", "leave"]
+
 Measured = Literal["yes", "other size", "no"]
 
 MigrationPhase = Literal["disks", "memory"]
@@ -909,6 +911,7 @@ class EvacuationCreate(TypedDict):
     max_outgoing: NotRequired[int | None]
     stop_after_failures: NotRequired[int | None]
     intent: NotRequired[dict[str, Any] | None]
+    local_disks: NotRequired[LocalDisks]
 
 
 class EvacuationPage(TypedDict):
@@ -928,6 +931,7 @@ class EvacuationPlanView(TypedDict):
     considered: list[str]
     refused: dict[str, str]
     vms: list[EvacuationVmView]
+    rooms: list[RoomLeftView]
 
 
 class EvacuationView(TypedDict):
@@ -942,6 +946,7 @@ class EvacuationView(TypedDict):
     stop_after_failures: int | None
     profile: str | None
     intent: IntentView | None
+    local_disks: LocalDisks
     state: EvacuationState
     ended: bool
     reason: str
@@ -977,6 +982,7 @@ class EvacuationVmView(TypedDict):
     blockers: list[str]
     overrides: list[str]
     migration: str | None
+    disks: list[PlannedDiskView]
 
 
 class EventView(TypedDict):
@@ -2228,6 +2234,17 @@ class RightsView(TypedDict):
     scopes: list[Scope]
     hosts: list[str] | None
     selector: dict[str, str]
+
+
+class RoomLeftView(TypedDict):
+    """A file system of a destination that images are copied to."""
+
+    host: str
+    folders: list[str]
+    free_bytes: int
+    promised_bytes: int
+    needed_bytes: int
+    left_bytes: int
 
 
 class RoundPage(TypedDict):

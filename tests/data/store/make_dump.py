@@ -30,8 +30,14 @@ from vmtune.forecast.ranges import Range
 from vmtune.model.access.audit import Act
 from vmtune.model.access.scopes import SERVICE, Identity, Kind, Reach, Rights, Scope
 from vmtune.model.access.tokens import Token
-from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVm, EvacuationVmState
+from vmtune.model.evacuation.evacuation import (
+    EvacuationState,
+    EvacuationVm,
+    EvacuationVmState,
+    LocalDisks,
+)
 from vmtune.model.findings.table import Finding
+from vmtune.model.host.disks import Disk
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.model.idempotency import Begun, Claim, KeptAnswer
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
@@ -131,14 +137,19 @@ def fill(store: Store) -> None:
     store.services.order("0123", "migration", "a")
     leaving = [
         EvacuationVm(
-            VM, "guest", 1 << 30, 7, EvacuationVmState.WAITING, "b", overrides=("optmem_low",)
+            VM, "guest", 1 << 30, 7, EvacuationVmState.WAITING, "b", overrides=("optmem_low",),
+            disks=(Disk("vda", path="/images/guest", allocated_bytes=2 << 30),),
+            values={"copy_storage": True, "copy_disks": "vda"},
         ),
         EvacuationVm(
             OTHER, "other", 2 << 30, 0, EvacuationVmState.BLOCKED, "b", "QEMU says: no",
             (Finding("vm_cannot_migrate", "", {"reason": "no"}),),
         ),
     ]  # fmt: skip
-    store.evacuations.begin("a", leaving, destinations=["b"], max_outgoing=1, id=VM, intent=GOALS)
+    store.evacuations.begin(
+        "a", leaving, destinations=["b"], max_outgoing=1, id=VM, intent=GOALS,
+        local_disks=LocalDisks.COPY,
+    )  # fmt: skip
     store.evacuations.enter(VM, EvacuationState.PAUSED)
     silent = Problem(f"vms.{VM}", "monitor_busy", "another client holds it", "let go of it")
     store.drift_scans.ask(["a"])

@@ -13,7 +13,7 @@ from tests.support.api_documents import migration
 from tests.support.fakes import VM, only
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.migration.migrate import lines
-from vmtune.client.views.evacuations import EvacuationProgression
+from vmtune.client.views.evacuations import EvacuationProgression, plan_lines
 from vmtune.client.views.progress import Progression
 
 
@@ -25,6 +25,36 @@ def test_a_plan_shows_where_all_go_and_stops_there(real: Api, vmtune: Vmtune) ->
     assert row.split()[-2:] == ["b", "moves"]
     assert summary == "1 VM would move"
     assert vmtune("evacuation", "list").out == "no evacuations\n"
+
+
+def test_a_plan_names_the_disks_and_the_room() -> None:
+    disk = {"target": "vda", "path": "/i/db1", "capacity_bytes": 20 << 30}
+    going = {
+        **vm("db1"), "memory_bytes": 1 << 30, "priority": 0, "destination": "b", "state": "waiting",
+        "reason": "", "blockers": [], "findings": [],
+        "disks": [
+            {**disk, "allocated_bytes": 2 << 30},
+            {**disk, "target": "vdb", "allocated_bytes": None},
+        ],
+    }  # fmt: skip
+    room = {
+        "host": "b", "folders": ["/i"], "free_bytes": 40 << 30, "promised_bytes": 3 << 30,
+        "needed_bytes": 2 << 30, "left_bytes": 35 << 30,
+    }  # fmt: skip
+    plan = {"vms": [going], "rooms": [room], "refused": {}, "movable": 1, "left": 0}
+    assert list(plan_lines(plan))[2:] == [
+        "db1 copies vda /i/db1, 2 GiB of 20 GiB; vdb /i/db1",
+        "b /i: 40 GiB free, 3 GiB for other copies, 2 GiB for these VMs, 35 GiB left",
+        "1 VM would move",
+    ]
+
+
+def test_local_disks_are_asked_for(real: Api, vmtune: Vmtune) -> None:
+    ran = vmtune("evacuate", "a", "--local-disks", "leave")
+    assert ran.code == 2, ran.err  # the QEMU of the test does not know query-block
+    listed = vmtune("evacuation", "list").out.splitlines()
+    shown = vmtune("evacuation", "show", listed[1].split()[0])
+    assert ["local", "disks:", "leave"] in [line.split() for line in shown.out.splitlines()]
 
 
 def test_it_is_followed_to_its_end_and_listed(real: Api, vmtune: Vmtune) -> None:

@@ -19,7 +19,7 @@ from vmtune.bench.model.runs.run import RunState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
 from vmtune.forecast.held import Happened
 from vmtune.forecast.ranges import Range
-from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
+from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState, LocalDisks
 from vmtune.model.migration.intent import Intent
 from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.plan.outcome import ApplicationState
@@ -55,7 +55,14 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         stated = Intent(500, 60) if dump.stem >= "0021" else None
         assert tuned.current.intent == stated
         if dump.stem >= "0008":
-            assert [each.intent for each in store.evacuations.unfinished()] == [stated]
+            (emptied,) = store.evacuations.unfinished()
+            since_0023 = dump.stem >= "0023"
+            assert emptied.intent == stated
+            assert emptied.local_disks == (LocalDisks.COPY if since_0023 else LocalDisks.PROFILE)
+            leaving = store.evacuations.vms(emptied.id)[0]
+            copied = {"copy_storage": True, "copy_disks": "vda"}
+            assert leaving.values == (copied if since_0023 else {})
+            assert [disk.target for disk in leaving.disks] == (["vda"] if since_0023 else [])
         assert tuned.current.values == {"multifd": True, "multifd_channels": 8}
         assert store.profiles.revision("tuned", 1).values == {"multifd": True}
         assert store.profiles.revision("gone", 1).note == "kept"

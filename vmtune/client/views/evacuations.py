@@ -75,12 +75,34 @@ class EvacuationProgression(Progression):
 def plan_lines(plan: Document) -> Iterator[str]:
     """What would move where, and what stands against it."""
     yield from vm_lines(plan["vms"], planned=True)
+    for room in plan["rooms"]:
+        yield _room(room)
     for host, why in plan["refused"].items():
         yield paint(f"{host} cannot receive VMs: {why}", "yellow")
     yield _sum(plan)
     codes = list(dict.fromkeys(code for vm in plan["vms"] for code in vm["blockers"]))
     if codes:
         yield f"to override: {' '.join(f'--override {code}' for code in codes)}"
+
+
+def _room(room: Document) -> str:
+    folders = ", ".join(room["folders"])
+    promised = room["promised_bytes"]
+    parts = [
+        f"{render.size(room['free_bytes'])} free",
+        *([f"{render.size(promised)} for other copies"] if promised else []),
+        f"{render.size(room['needed_bytes'])} for these VMs",
+        f"{render.size(room['left_bytes'])} left",
+    ]
+    return f"{room['host']} {folders}: {', '.join(parts)}"
+
+
+def _disk(disk: Document) -> str:
+    taken, whole = disk["allocated_bytes"], disk["capacity_bytes"]
+    sizes = "" if taken is None else f", {render.size(taken)}"
+    if taken is not None and whole is not None:
+        sizes += f" of {render.size(whole)}"
+    return f"{disk['target']} {disk['path']}{sizes}"
 
 
 def _sum(plan: Document) -> str:
@@ -110,6 +132,8 @@ def vm_lines(vms: Sequence[Document], planned: bool = False) -> Iterator[str]:
     ]
     yield from table(columns, cells, "no VMs")
     for vm in vms:
+        if planned and vm["disks"]:
+            yield f"{vm['name']} copies {'; '.join(map(_disk, vm['disks']))}"
         if vm["reason"]:
             color = "red" if vm["state"] in _LEFT else ""
             yield paint(f"{vm['name']}: {vm['reason']}", color)
@@ -128,6 +152,7 @@ def lines(record: Document, vms: Sequence[Document]) -> Iterator[str]:
             ("to", ", ".join(record["destinations"]) or "any eligible host"),
             ("order", record["order"]),
             ("profile", record["profile"] or ""),
+            ("local disks", record["local_disks"]),
             ("concurrent", str(record["max_outgoing"] or "")),
             ("state", record["state"]),
             ("reason", record["reason"]),

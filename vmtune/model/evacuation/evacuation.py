@@ -9,8 +9,10 @@ from enum import StrEnum
 from uuid import UUID, uuid5
 
 from vmtune.model.findings.table import Finding
+from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.intent import Intent
+from vmtune.model.tunables.tunable import Value
 
 PRIORITY_LABEL = "priority"
 """The VM's label whose value, a whole number, says how early it moves; 0 where it has none."""
@@ -23,6 +25,17 @@ class Order(StrEnum):
     """Higher values of the label ``priority`` first; of the same, the larger first."""
     LARGEST_FIRST = "largest-first"
     SMALLEST_FIRST = "smallest-first"
+
+
+class LocalDisks(StrEnum):
+    """What becomes of VMs with disks that their destination does not share."""
+
+    PROFILE = "profile"
+    """The VM's profile says whether they are copied; where it does not, the VM stays."""
+    COPY = "copy"
+    """They are copied along, whatever the profile says."""
+    LEAVE = "leave"
+    """The VM stays, whatever the profile says."""
 
 
 class EvacuationState(StrEnum):
@@ -101,6 +114,8 @@ class EvacuationVm:
     :param destination: empty where there is none for it.
     :param findings: what the preflight found for that destination.
     :param reason: why it is left; empty otherwise.
+    :param disks: those that are copied along.
+    :param values: added to its profile's for the migration.
     """
 
     vm: UUID
@@ -113,6 +128,29 @@ class EvacuationVm:
     findings: tuple[Finding, ...] = ()
     overrides: tuple[str, ...] = ()
     migration: UUID | None = None
+    disks: tuple[Disk, ...] = ()
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RoomLeft:
+    """A file system of a destination, and what the images of an evacuation's VMs leave of it.
+
+    :param folders: the images' folders.
+    :param promised_bytes: what copies of other VMs will still take of *free_bytes*.
+    :param needed_bytes: what these VMs' images take.
+    """
+
+    host: str
+    folders: tuple[str, ...]
+    free_bytes: int
+    promised_bytes: int
+    needed_bytes: int
+
+    @property
+    def left_bytes(self) -> int:
+        """Room that is left once all have come."""
+        return max(0, self.free_bytes - self.promised_bytes - self.needed_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +159,7 @@ class EvacuationPlan:
 
     :param considered: hosts that were examined; *refused* why others, or some of these,
         cannot take any VM.
+    :param rooms: the file systems that images are copied to.
     """
 
     host: str
@@ -128,6 +167,7 @@ class EvacuationPlan:
     vms: tuple[EvacuationVm, ...]
     considered: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
+    rooms: tuple[RoomLeft, ...] = ()
 
     @property
     def movable(self) -> tuple[EvacuationVm, ...]:
@@ -149,6 +189,7 @@ class Evacuation:
     :param stop_after_failures: it stops when so many migrations have failed; None: never.
     :param reason: why it failed or stopped; empty where a person said so.
     :param intent: that each migration has to keep; None for that of each VM's profile.
+    :param local_disks: what becomes of VMs that have some.
     """
 
     id: UUID
@@ -164,6 +205,7 @@ class Evacuation:
     created_at: datetime
     ended_at: datetime | None = None
     intent: Intent | None = None
+    local_disks: LocalDisks = LocalDisks.PROFILE
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,13 +159,14 @@ DISK_ROWS = (
     ),
     blocker(
         "copy_no_room",
-        "{path} ({target}) takes {needed_bytes}; the destination has {free_bytes} free there",
+        "{path} ({target}) takes {needed_bytes}; the destination has {free_bytes} free there, "
+        "next to what other copies will take",
         "make room on the destination, or choose another one",
     ),
     warning(
         "copy_may_fill",
         "{path} ({target}) may grow to {capacity_bytes}; the destination has {free_bytes} free "
-        "there",
+        "there, next to what other copies will take",
         "make room on the destination before the guest needs it",
     ),
     warning(

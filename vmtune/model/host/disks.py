@@ -75,6 +75,7 @@ class DiskAtHost:
     :param backing_missing: files beneath the disk that are not there.
     :param used_by: another VM of the host that has it, or has it beneath a disk; empty for none.
     :param in_use: that VM runs, and may write to it.
+    :param promised_bytes: what copies of other VMs will still take of that room.
     """
 
     present: bool | None = None
@@ -89,6 +90,7 @@ class DiskAtHost:
     backing_missing: tuple[str, ...] = ()
     used_by: str = ""
     in_use: bool = False
+    promised_bytes: int = 0
 
     def is_same(self, disk: Disk) -> bool | None:
         """Whether it is the same file as *disk*; None where that cannot be known."""
@@ -110,8 +112,18 @@ class DiskRoom:
     """What images take that are to be created in one file system.
 
     :param where: which one, comparable within the host.
+    :param free_bytes: room in it now; *promised_bytes* is what copies of other VMs will still take
+        of it.
+    :param folders: the images' folders, sorted.
     """
 
     where: str
     needed_bytes: int
     free_bytes: int
+    promised_bytes: int = 0
+    folders: tuple[str, ...] = ()
+
+    @property
+    def available_bytes(self) -> int:
+        """What these images may take."""
+        return max(0, self.free_bytes - self.promised_bytes)

@@ -31,6 +31,8 @@ class CopiedDisk:
     :param intended: it is about to be made, and nobody knows yet whether it was: what is there is
         removed only where it is empty.
     :param format: of the image, ``raw`` or ``qcow2``; empty where it is not known.
+    :param needed_bytes: what the image takes on the source as the migration begins; 0 where that is
+        not known.
     :param total_bytes: what has to be copied, which grows with what the guest writes; 0 where it is
         not known yet. *copied_bytes* is how much of it was.
     :param ready_ms: after how long, since the migration's start, the copy had caught up with the
@@ -49,6 +51,7 @@ class CopiedDisk:
     created: bool = False
     intended: bool = False
     format: str = ""
+    needed_bytes: int = 0
     total_bytes: int = 0
     copied_bytes: int = 0
     ready_ms: int | None = None
@@ -59,6 +62,14 @@ class CopiedDisk:
     identity: str = ""
     source_image: SourceImage = SourceImage.KEPT
     source_image_reason: str = ""
+
+    @property
+    def to_come_bytes(self) -> int:
+        """What the copy will still take at the destination: until it has begun, as much as the
+        image takes on the source."""
+        if self.copied_bytes == 0 and self.needed_bytes:
+            return self.needed_bytes
+        return max(0, self.total_bytes - self.copied_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,7 @@ def to_copy(disks: tuple[Disk, ...]) -> tuple[CopiedDisk, ...]:
             disk.target,
             disk.path,
             format=disk.format,
+            needed_bytes=disk.allocated_bytes or 0,
             total_bytes=disk.capacity_bytes or 0,
             identity=disk.identity,
         )

@@ -16,7 +16,7 @@ from vmtune.model.migration.steps import Step
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.situation import Situation
 from vmtune.model.preflight.control import check_switches
-from vmtune.model.preflight.disks import copied_disks, room_for_copies
+from vmtune.model.preflight.disks import copied_disks, local_disks, room_for_copies
 from vmtune.model.preflight.rules import check_destination, check_tunable, check_vm
 from vmtune.model.tunables.rows.storage import COPIES
 from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
@@ -81,6 +81,7 @@ class Plan:
     :param steps: what is done when the migration does not end.
     :param disks: those that are copied with it.
     :param disk_room: what their images take at the destination.
+    :param local_disks: those that the destination is seen not to share, copied or not.
     """
 
     vm: UUID
@@ -95,6 +96,7 @@ class Plan:
     steps: tuple[Step, ...] = ()
     disks: tuple[Disk, ...] = ()
     disk_room: tuple[DiskRoom, ...] = ()
+    local_disks: tuple[Disk, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -188,6 +190,7 @@ def make_plan(situation: Situation, host: str, profile: str, revision: int) -> P
         steps=situation.steps,
         disks=() if stopped.intersection(COPIES) else copied_disks(situation),
         disk_room=room_for_copies(situation),
+        local_disks=local_disks(situation),
     )
 
 

@@ -219,6 +219,19 @@ def room_for_copies(situation: Situation) -> tuple[DiskRoom, ...]:
     return tuple(room for room, _ in _rooms(copied_disks(situation), there) if room is not None)
 
 
+def local_disks(situation: Situation) -> tuple[Disk, ...]:
+    """The disks that the guest writes to and the destination is seen not to share."""
+    disks = situation.vm.hardware.disks if situation.vm.hardware else ()
+    there = _there(situation)
+    return tuple(
+        disk
+        for disk in disks
+        if disk.is_copied
+        and disk.path
+        and there.get(disk.target, DISK_NOT_SEEN).is_same(disk) is False
+    )
+
+
 def _there(situation: Situation) -> Mapping[str, DiskAtHost]:
     destination = situation.destination
     offer = destination.offer if destination is not None else None
@@ -240,8 +253,12 @@ def _rooms(
         free = [there[disk.target].free_bytes for disk in group]
         known = [each for each in free if each is not None]
         needed = sum(disk.allocated_bytes or 0 for disk in group)
-        room = DiskRoom(where, needed, min(known)) if len(known) == len(free) else None
-        yield room, group
+        if len(known) < len(free):
+            yield None, group
+            continue
+        promised = max(there[disk.target].promised_bytes for disk in group)
+        folders = sorted({str(PurePosixPath(disk.path).parent) for disk in group})
+        yield DiskRoom(where, needed, min(known), promised, tuple(folders)), group
 
 
 def _room(
@@ -255,12 +272,12 @@ def _room(
         evidence: dict[str, str | int] = {
             "target": ", ".join(disk.target for disk in group),
             "path": ", ".join(disk.path for disk in group),
-            "free_bytes": room.free_bytes,
+            "free_bytes": room.available_bytes,
         }
-        if room.needed_bytes > room.free_bytes:
+        if room.needed_bytes > room.available_bytes:
             needed: dict[str, str | int] = {"needed_bytes": room.needed_bytes}
             yield Finding("copy_no_room", _copying(situation), evidence | needed)
-        elif may_grow_to > room.free_bytes:
+        elif may_grow_to > room.available_bytes:
             grown: dict[str, str | int] = {"capacity_bytes": may_grow_to}
             yield Finding("copy_may_fill", _copying(situation), evidence | grown)
 

@@ -92,6 +92,7 @@ class EvacuationService:
             stop_after_failures=request.stop_after_failures,
             profile=request.profile or "",
             intent=request.intent,
+            local_disks=request.local_disks,
         )
         await self._publish(record)
         await self._jobs.submit(EVACUATION_KIND, str(record.id))

@@ -19,18 +19,22 @@ from vmtune.model.evacuation.evacuation import (
     EvacuationPlan,
     EvacuationVm,
     EvacuationVmState,
+    LocalDisks,
     Order,
+    RoomLeft,
     ordinal,
     priority_of,
 )
 from vmtune.model.evacuation.image_room import ImageRoom
 from vmtune.model.evacuation.placement import Candidate, Placement, place, room_of, why_not
 from vmtune.model.findings.table import Finding
-from vmtune.model.host.disks import DiskRoom
+from vmtune.model.host.disks import Disk, DiskRoom
 from vmtune.model.host.facts import Connection, HostFacts, VmState
 from vmtune.model.migration.intent import Intent
+from vmtune.model.tunables.rows.storage import COPIES, COPY, COPY_DISKS
+from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts.hosts import HostService, SeenVm
-from vmtune.services.tuning.planning import PlanService
+from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.storage import Store
 
 _T = TypeVar("_T")
@@ -54,6 +58,7 @@ class EvacuationRequest:
     :param priority: of its migrations in the queue.
     :param among: the caller's hosts; None for all.
     :param intent: that each migration has to keep; None for that of each VM's profile.
+    :param local_disks: what becomes of VMs that have some.
     """
 
     host: str
@@ -67,6 +72,7 @@ class EvacuationRequest:
     stop_after_failures: int | None = None
     among: frozenset[str] | None = None
     intent: Intent | None = None
+    local_disks: LocalDisks = LocalDisks.PROFILE
 
 
 class EvacuationPlanner:
@@ -105,6 +111,7 @@ class EvacuationPlanner:
             tuple(vms),
             tuple(sorted(host.name for host in search.hosts)),
             search.refused,
+            search.rooms,
         )
 
     async def find_other_destination(
@@ -220,7 +227,9 @@ class EvacuationPlanner:
     ) -> tuple[EvacuationVm, tuple[DiskRoom, ...]]:
         """*vm* with what the preflight for its destination finds, and what its disks take there."""
         try:
-            planned = await self._plans.plan(vm.vm, request.profile, destination=vm.destination)
+            planned, values = await self._planned(request, vm)
+        except _LocalDisksStay as stay:
+            return replace(vm, state=EvacuationVmState.BLOCKED, reason=str(stay)), ()
         except VmtuneError as error:
             return replace(vm, state=EvacuationVmState.BLOCKED, reason=error.message), ()
         if planned.plan.host != request.host:
@@ -232,7 +241,49 @@ class EvacuationPlanner:
             why = "; ".join(f"{each.message} ({each.code})" for each in blockers)
             state = EvacuationVmState.BLOCKED
             return replace(vm, state=state, reason=why, findings=findings), ()
-        return replace(vm, findings=findings), planned.plan.disk_room
+        going = replace(vm, findings=findings, disks=planned.plan.disks, values=values)
+        return going, planned.plan.disk_room
+
+    async def _planned(
+        self, request: EvacuationRequest, vm: EvacuationVm
+    ) -> tuple[Planned, Mapping[str, Value]]:
+        """The plan of a VM's migration, and what was added to its profile for it.
+
+        :raise _LocalDisksStay: it lives on local disks, and those are to stay.
+        """
+
+        async def plan(values: Mapping[str, Value]) -> Planned:
+            return await self._plans.plan(
+                vm.vm, request.profile, destination=vm.destination, values=values or None
+            )
+
+        planned = await plan({})
+        copies = any(planned.desired.values.get(name) is True for name in COPIES)
+        if request.local_disks is LocalDisks.PROFILE:
+            return planned, {}
+        if request.local_disks is LocalDisks.COPY and copies:
+            return planned, {}
+        local = planned.plan.local_disks
+        if planned.plan.connection is Connection.QMP and not copies:
+            # A QEMU without libvirt is asked for its disks where they are to be copied.
+            local = (await plan({COPY: True})).plan.local_disks
+        if not local:
+            return planned, {}
+        if request.local_disks is LocalDisks.LEAVE:
+            raise _LocalDisksStay(local)
+        values: dict[str, Value] = {
+            COPY: True,
+            COPY_DISKS: ",".join(disk.target for disk in local),
+        }
+        return await plan(values), values
+
+
+class _LocalDisksStay(Exception):
+    """Why a VM with local disks stays."""
+
+    def __init__(self, disks: Sequence[Disk]) -> None:
+        named = ", ".join(f"{disk.target} ({disk.path})" for disk in disks)
+        super().__init__(f"it lives on local disks, and this evacuation leaves those: {named}")
 
 
 class _DestinationSearch:
@@ -249,6 +300,11 @@ class _DestinationSearch:
         self.refused: dict[str, str] = {}
         self.refusals: dict[tuple[UUID, str], str] = {}
         self._images = ImageRoom()
+
+    @property
+    def rooms(self) -> tuple[RoomLeft, ...]:
+        """What the images of those that are settled leave at their destinations."""
+        return self._images.left()
 
     async def settle(self, vms: Sequence[EvacuationVm]) -> list[EvacuationVm]:
         """Each with its destination, or blocked, or not placed."""

@@ -123,6 +123,8 @@ class VmMover:
             destination=vm.destination,
             findings=vm.findings,
             migration=migration,
+            disks=vm.disks,
+            values=vm.values,
         )
         data = {"vm": str(vm.vm), "vm_state": state.value, "reason": reason, "host": record.host}
         self._bus.publish_soon(EventTopic.EVACUATION, record.id, data)
@@ -164,6 +166,7 @@ class VmMover:
                     vm.destination,
                     record.profile or None,
                     overrides=vm.overrides,
+                    values=vm.values or None,
                     priority=record.priority,
                     source=record.host,
                     id=id,
@@ -265,5 +268,9 @@ class _DestinationRefused(Exception):
 def request_of(record: Evacuation) -> EvacuationRequest:
     """The request, to place a VM later."""
     return EvacuationRequest(
-        record.host, record.destinations, record.order, profile=record.profile or None
+        record.host,
+        record.destinations,
+        record.order,
+        profile=record.profile or None,
+        local_disks=record.local_disks,
     )

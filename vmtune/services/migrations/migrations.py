@@ -145,6 +145,7 @@ class MigrationService:
                 priority=priority,
                 id=id,
                 intent=stated,
+                copies=bool(planned.plan.disks),
             )
 
         async def choose(goals: Intent) -> None:

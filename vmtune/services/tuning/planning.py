@@ -10,7 +10,7 @@ from uuid import UUID
 from vmtune.errors import CommandRefused, InvalidInput, NotFound
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState
-from vmtune.model.host.hardware import Hardware
+from vmtune.model.host.hardware import Hardware, Offer
 from vmtune.model.host.network import with_network
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.situation import Destination, Permissions, Situation
@@ -26,6 +26,7 @@ from vmtune.services.tuning.profiles import (
     RawSteps,
     accept,
 )
+from vmtune.services.tuning.promised_room import offer_of
 from vmtune.storage import Store
 
 
@@ -58,7 +59,7 @@ class PlanService:
         assignments: AssignmentService,
         permissions: Permissions,
         tunables: TunableRegistry,
-        store: Store | None = None,
+        store: Store,
     ) -> None:
         self.tunables = tunables
         self._store = store
@@ -108,7 +109,7 @@ class PlanService:
         if destination is not None:
             driver_there = await self._hosts.driver(destination)
             facts = await _with_disks(driver, facts, desired.values)
-            goal = await self._destination(destination, driver_there, name, facts)
+            goal = await self._destination(destination, driver_there, name, facts, desired)
             same = goal.host.uuid == host.uuid and host.connection is Connection.LIBVIRT
             if destination == name or same:
                 raise InvalidInput(
@@ -131,7 +132,7 @@ class PlanService:
             known = await self._hosts.get(destination)
             values_there = with_network(desired.values, known, goal.host.hostname)
             desired = replace(desired, values=values_there)
-            if desired.values.get("tls") is True and self._store is not None:
+            if desired.values.get("tls") is True:
                 path = frozenset({name, destination})
                 encrypted = await asyncio.to_thread(
                     look_up_encrypted, self._store, path, vm, desired.values
@@ -177,7 +178,7 @@ class PlanService:
         )
 
     async def _destination(
-        self, name: str, driver: Driver, source: str, facts: VmFacts
+        self, name: str, driver: Driver, source: str, facts: VmFacts, desired: DesiredValues
     ) -> Destination:
         host, vms = await asyncio.gather(self._hosts.facts(name), driver.list_vms())
         waiting: VmFacts | None = None
@@ -189,7 +190,10 @@ class PlanService:
                 waiting = await _facts_or_none(driver, there.uuid)
             elif same and there.state in (VmState.RUNNING, VmState.PAUSED):
                 occupied = name != source
-        offer = await driver.offer(facts) if facts.hardware is not None else None
+        offer: Offer | None = None
+        if facts.hardware is not None:
+            copies = any(desired.values.get(each) is True for each in COPIES)
+            offer = await offer_of(self._store, name, driver, facts, copies=copies)
         known = await self._hosts.get(name)
         return Destination(
             name, host, waiting, occupied, offer, known.maintenance_since is not None

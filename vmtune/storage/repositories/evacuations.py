@@ -17,11 +17,14 @@ from vmtune.model.evacuation.evacuation import (
     EvacuationState,
     EvacuationVm,
     EvacuationVmState,
+    LocalDisks,
     Order,
     Tally,
 )
 from vmtune.model.findings.table import FINDINGS, Finding
+from vmtune.model.host.disks import Disk
 from vmtune.model.migration.intent import Intent
+from vmtune.model.tunables.tunable import Value
 from vmtune.storage.columns import storable
 from vmtune.storage.database import Database
 from vmtune.storage.mapping import Mapper, Stored
@@ -45,6 +48,7 @@ _VMS = Mapper(
     name=Stored(storable),
     reason=Stored(storable),
     findings=Stored(load=_findings),
+    values=Stored(load=lambda stored: stored or {}),
 )
 
 
@@ -67,6 +71,7 @@ class EvacuationRepository:
         profile: str = "",
         id: UUID | None = None,
         intent: Intent | None = None,
+        local_disks: LocalDisks = LocalDisks.PROFILE,
     ) -> Evacuation:
         """Record an evacuation before its first migration; it runs from now on.
 
@@ -89,6 +94,7 @@ class EvacuationRepository:
                     reason="",
                     created_at=self._database.now(),
                     intent=intent,
+                    local_disks=local_disks,
                 )
             )
             session.add(row)
@@ -218,6 +224,8 @@ class EvacuationRepository:
         destination: str | None = None,
         findings: Sequence[Finding] | None = None,
         migration: UUID | None = None,
+        disks: Sequence[Disk] | None = None,
+        values: Mapping[str, Value] | None = None,
     ) -> EvacuationVm:
         """Record one VM's state; None keeps a field.
 
@@ -232,7 +240,7 @@ class EvacuationRepository:
                 raise NotFound(f"the evacuation has no VM {vm}", field="vm")
             row.state, row.reason = state, storable(reason)
             changed = {"destination": destination, "findings": findings, "migration": migration}
-            _VMS.change(row, changed)
+            _VMS.change(row, {**changed, "disks": disks, "values": values})
             session.flush()
             return _VMS.record(row)
 
@@ -273,6 +281,16 @@ class EvacuationRepository:
         )
         with self._database.read() as session:
             return {host: int(memory) for host, memory in session.execute(query)}
+
+    def promised_disks(self, host: str) -> Mapping[UUID, tuple[Disk, ...]]:
+        """The disks that will be copied to a host with VMs that evacuations send there, by VM."""
+        query = select(EvacuationVmRow).where(
+            EvacuationVmRow.destination == host,
+            EvacuationVmRow.state.in_(_PENDING),
+            EvacuationVmRow.disks.is_not(None),
+        )
+        with self._database.read() as session:
+            return {row.vm: _VMS.record(row).disks for row in session.scalars(query)}
 
 
 _NEVER_MOVED = (

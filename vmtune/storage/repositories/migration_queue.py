@@ -19,8 +19,8 @@ from vmtune.storage.tables.evacuations import SlotRow
 
 _SLOTS = Mapper(Slot, SlotRow)
 _HEADS = 64
-"""This many of each source are considered, the next ones in order: the work grows with the hosts
-that wait, not with the migrations."""
+"""This many of each source are considered, the next ones in order, and so many that copy disks: the
+work grows with the hosts that wait, not with the migrations."""
 _WAITS = SlotRow.running.is_(False)
 _ORDER = (SlotRow.priority.desc(), SlotRow.number)
 
@@ -110,7 +110,8 @@ def release(session: Session, number: int) -> None:
 
 def _heads() -> ColumnElement[int]:
     """The numbers of those whose turn is next, of each source."""
-    position = func.row_number().over(partition_by=SlotRow.source, order_by=_ORDER)
+    kinds = (SlotRow.source, SlotRow.copies)
+    position = func.row_number().over(partition_by=kinds, order_by=_ORDER)
     ranked = select(SlotRow.number, position.label("position"))
     found = ranked.where(_WAITS, SlotRow.held.is_(False)).subquery()
     return select(found.c.number).where(found.c.position <= _HEADS).scalar_subquery()

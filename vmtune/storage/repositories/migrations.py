@@ -17,6 +17,7 @@ from vmtune.errors import Conflict, DuplicateName, NotFound, TooLate
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.migration.admission import Slot
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.record import (
     AbortState,
@@ -128,6 +129,7 @@ class MigrationRepository:
         id: UUID | None = None,
         priority: int = 0,
         intent: StatedIntent | None = None,
+        copies: bool = False,
     ) -> Migration:
         """Record the intent before anything is done. Takes the VM, and a place in the queue.
 
@@ -135,6 +137,7 @@ class MigrationRepository:
         :param state: not final; an observed migration begins as starting.
         :param id: given by a caller that must know it beforehand; else a new one.
         :param priority: among queued migrations; higher goes first.
+        :param copies: it copies disks.
         :raise OperationInProgress: the VM has an open application or migration.
         :raise DuplicateName: there is a migration with that *id*.
         """
@@ -168,7 +171,8 @@ class MigrationRepository:
             session.add(row)
             session.flush()
             runs = state is not MigrationState.QUEUED
-            slots.take(session, Slot(row.number, row.id, source, destination, priority, runs))
+            slot = Slot(row.number, row.id, source, destination, priority, runs, copies=copies)
+            slots.take(session, slot)
             return _MAP.record(row)
 
     def update(self, id: UUID, **fields: Unpack[MigrationFields]) -> Migration:
@@ -309,6 +313,17 @@ class MigrationRepository:
     def unfinished(self) -> tuple[Migration, ...]:
         """Those that have not ended, oldest first: to be resumed after a restart."""
         return self._in_states(*(state for state in MigrationState if not state.ended))
+
+    def copying_to(self, host: str) -> Mapping[UUID, tuple[CopiedDisk, ...]]:
+        """The disks that migrations which have not ended copy to a host, by VM."""
+        states = [state for state in MigrationState if not state.ended]
+        query = select(MigrationRow).where(
+            MigrationRow.state.in_(states),
+            MigrationRow.destination == host,
+            MigrationRow.disks.is_not(None),
+        )
+        with self._database.read() as session:
+            return {row.vm: _MAP.record(row).disks for row in session.scalars(query)}
 
     def unsettled(self) -> tuple[Migration, ...]:
         """Those whose end is unknown, oldest first: to be checked again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from vmtune.storage.columns import Json, Number, Plain
@@ -31,6 +31,7 @@ class SlotRow(Base):
     priority: Mapped[int]
     running: Mapped[bool]
     held: Mapped[bool]
+    copies: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class EvacuationRow(Base):
@@ -58,6 +59,7 @@ class EvacuationRow(Base):
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
     intent: Mapped[JsonObject | None] = mapped_column(Json)
+    local_disks: Mapped[str] = mapped_column(default="profile", server_default=text("'profile'"))
 
 
 class EvacuationVmRow(Base):
@@ -83,3 +85,5 @@ class EvacuationVmRow(Base):
     findings: Mapped[JsonList]
     overrides: Mapped[list[str]]
     migration: Mapped[UUID | None]
+    disks: Mapped[JsonList | None] = mapped_column(Json)
+    values: Mapped[JsonObject | None] = mapped_column(Json)

@@ -4523,6 +4523,11 @@ export interface components {
             intent?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description VMs with disks that their destination does not share: `copy` copies these along, `leave` leaves the VM where it is, `profile` does what the VM's profile says.
+             * @default profile
+             */
+            local_disks: components["schemas"]["LocalDisks"];
         };
         /**
          * EvacuationPage
@@ -4578,6 +4583,11 @@ export interface components {
              * @description In order of migration.
              */
             vms: components["schemas"]["EvacuationVmView"][];
+            /**
+             * Rooms
+             * @description The file systems that images are copied to, as far as their room is known.
+             */
+            rooms: components["schemas"]["RoomLeftView"][];
         };
         /**
          * EvacuationState
@@ -4629,6 +4639,8 @@ export interface components {
             profile: string | null;
             /** @description What each migration has to keep. */
             intent: components["schemas"]["IntentView"] | null;
+            /** @description What becomes of VMs that have some. */
+            local_disks: components["schemas"]["LocalDisks"];
             state: components["schemas"]["EvacuationState"];
             /**
              * Ended
@@ -4768,6 +4780,11 @@ export interface components {
              * @description Null until it starts.
              */
             migration: string | null;
+            /**
+             * Disks
+             * @description The local disks that are copied along.
+             */
+            disks: components["schemas"]["PlannedDiskView"][];
         };
         /**
          * EventTopic
@@ -6166,6 +6183,12 @@ export interface components {
              */
             processes: components["schemas"]["LoadProcess"][];
         };
+        /**
+         * LocalDisks
+         * @description What becomes of VMs with disks that their destination does not share.
+         * @enum {string}
+         */
+        LocalDisks: "profile" | "copy" | "leave";
         /**
          * LostRunView
          * @description A run that failed or was given up, and has no value.
@@ -8981,6 +9004,42 @@ export interface components {
             selector: {
                 [key: string]: string;
             };
+        };
+        /**
+         * RoomLeftView
+         * @description A file system of a destination that images are copied to.
+         */
+        RoomLeftView: {
+            /**
+             * Host
+             * @description Name of the host.
+             */
+            host: string;
+            /**
+             * Folders
+             * @description Folders of the images.
+             */
+            folders: string[];
+            /**
+             * Free Bytes
+             * @description Free now.
+             */
+            free_bytes: number;
+            /**
+             * Promised Bytes
+             * @description Of that, what copies of other VMs will take: those under way, and those of other evacuations.
+             */
+            promised_bytes: number;
+            /**
+             * Needed Bytes
+             * @description What the images of these VMs take.
+             */
+            needed_bytes: number;
+            /**
+             * Left Bytes
+             * @description Free once all have come.
+             */
+            left_bytes: number;
         };
         /**
          * RoundPage

@@ -1,4 +1,5 @@
 /** Disks that are copied along with a migration, in words. */
+import type { Schemas } from "../api/client";
 import type { CopyProgress, Progress } from "../api/progress";
 import { bytes, rate } from "./format";
 import { about } from "./outlook";
@@ -12,6 +13,13 @@ export function copying(progress: Progress): string {
     ...(progress.disks ?? []).map((disk) => `${disk.target} ${copied(disk)}`),
     "then the memory",
   ].join(" · ");
+}
+
+/** A disk that is to be copied, and how much there is of it. */
+export function plannedDisk(disk: Schemas["PlannedDiskView"]): string {
+  const { target, path, allocated_bytes: taken, capacity_bytes: whole } = disk;
+  if (taken === null) return `${target}: ${path}`;
+  return `${target}: ${path}, ${bytes(taken)}${whole === null ? "" : ` of ${bytes(whole)}`}`;
 }
 
 /** How far one is. */

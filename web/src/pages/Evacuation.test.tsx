@@ -33,9 +33,25 @@ const vm = (name: string, more: object = {}) => ({
   blockers: [],
   overrides: [],
   migration: null,
+  disks: [],
   ...more,
 });
 const BLOCKED = { state: "blocked", reason: "QEMU says: no", blockers: ["vm_cannot_migrate"] };
+const DISK = {
+  target: "vda",
+  path: "/images/good",
+  format: "raw",
+  capacity_bytes: 4 << 20,
+  allocated_bytes: 1 << 20,
+};
+const ROOM = {
+  host: "b",
+  folders: ["/images"],
+  free_bytes: 16 << 20,
+  promised_bytes: 5 << 20,
+  needed_bytes: 1 << 20,
+  left_bytes: 10 << 20,
+};
 const RECORD = {
   id: "one",
   host: "a",
@@ -45,6 +61,7 @@ const RECORD = {
   max_outgoing: null,
   stop_after_failures: null,
   profile: null,
+  local_disks: "profile",
   state: "running",
   ended: false,
   reason: "",
@@ -87,7 +104,8 @@ beforeEach(() => {
             left: 1,
             considered: ["b"],
             refused: { c: "it is the same machine" },
-            vms: [vm("good"), vm("bad", BLOCKED)],
+            vms: [vm("good", { disks: [DISK] }), vm("bad", BLOCKED)],
+            rooms: [ROOM],
           },
         }
       : { data: { ...RECORD, state: "paused" } },
@@ -135,6 +153,27 @@ test("a plan shows what stays and why, and what is chosen is what is asked", asy
     vm_overrides: { BAD: ["vm_cannot_migrate"] },
   });
   expect(bodies("/plan").at(-1)).toEqual(bodies("/evacuations")[0]);
+});
+
+test("VMs on local disks are copied or left, and the plan shows the disks and the room", async () => {
+  open("/hosts/a/evacuate");
+  const copied = await screen.findByRole("list", { name: "Disks that are copied" });
+  expect(copied).toHaveTextContent("vda: /images/good, 1 MiB of 4 MiB");
+  const room = within(screen.getByRole("grid", { name: "Room for images" }));
+  expect(room.getAllByRole("cell").map((cell) => cell.textContent)).toEqual([
+    "b",
+    "/images",
+    "16 MiB",
+    "5 MiB",
+    "1 MiB",
+    "10 MiB",
+  ]);
+  expect(bodies("/plan")[0]).not.toHaveProperty("local_disks");
+  await userEvent.selectOptions(screen.getByLabelText("VMs on local disks"), "copy");
+  await waitFor(() => expect(bodies("/plan").at(-1)).toHaveProperty("local_disks", "copy"));
+  await userEvent.click(await screen.findByRole("button", { name: "Move 1 VM" }));
+  await waitFor(() => expect(bodies("/evacuations")).toHaveLength(1));
+  expect(bodies("/evacuations")[0]).toHaveProperty("local_disks", "copy");
 });
 
 test("all and each are followed, paused and cancelled", async () => {

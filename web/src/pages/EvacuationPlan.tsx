@@ -29,6 +29,7 @@ import { PageHead } from "../components/PageHead";
 import { useSettled } from "../components/settled";
 import { useToasts } from "../components/toasts";
 import { EvacuationVms } from "./evacuation/EvacuationVms";
+import { Rooms } from "./evacuation/Rooms";
 
 const ORDERS: Record<Schemas["Order"], string> = {
   priority: "By label priority, highest first",
@@ -37,6 +38,11 @@ const ORDERS: Record<Schemas["Order"], string> = {
 };
 
 const QUIET_MS = 400; // what is being typed plans nothing yet
+const LOCAL_DISKS: Record<Schemas["LocalDisks"], string> = {
+  profile: "As their profiles say",
+  copy: "Copy the disks along",
+  leave: "Leave these VMs",
+};
 
 /** What an evacuation of a host would do; and the button that begins it. */
 export default function EvacuationPlanPage() {
@@ -46,6 +52,7 @@ export default function EvacuationPlanPage() {
   const [order, setOrder] = useState<Schemas["Order"]>("priority");
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [stop, setStop] = useState("");
+  const [localDisks, setLocalDisks] = useState<Schemas["LocalDisks"]>("profile");
   const [maintain, setMaintain] = useState(true);
   const inMaintenance = useQuery(host(name)).data?.maintenance_since != null;
   const [overrides, setOverrides] = useState<Readonly<Record<string, string[]>>>({});
@@ -57,6 +64,7 @@ export default function EvacuationPlanPage() {
     destinations: [...chosen],
     vm_overrides: overrides,
     ...(settled === null ? {} : { intent: { ...settled } }),
+    ...(localDisks === "profile" ? {} : { local_disks: localDisks }),
     ...(Number(stop) > 0 ? { stop_after_failures: Number(stop) } : {}),
   };
   const plan = useQuery({ ...evacuationPlan(name, asked), placeholderData: keepPreviousData });
@@ -119,6 +127,19 @@ export default function EvacuationPlanPage() {
                     </FormSelect>
                   </FormGroup>
                 </FlexItem>
+                <FlexItem style={{ minInlineSize: "min(28ch, 100%)" }}>
+                  <FormGroup label="VMs on local disks" fieldId="evacuation-disks">
+                    <FormSelect
+                      id="evacuation-disks"
+                      value={localDisks}
+                      onChange={(_event, value) => setLocalDisks(value as Schemas["LocalDisks"])}
+                    >
+                      {Object.entries(LOCAL_DISKS).map(([value, text]) => (
+                        <FormSelectOption key={value} value={value} label={text} />
+                      ))}
+                    </FormSelect>
+                  </FormGroup>
+                </FlexItem>
                 <FlexItem>
                   <FormGroup label="Stop after failed migrations" fieldId="evacuation-stop">
                     <TextInput
@@ -170,6 +191,11 @@ export default function EvacuationPlanPage() {
                   <StackItem>
                     <EvacuationVms vms={data.vms} planned override={override} />
                   </StackItem>
+                  {data.rooms.length > 0 && (
+                    <StackItem>
+                      <Rooms rooms={data.rooms} />
+                    </StackItem>
+                  )}
                 </Stack>
               )}
             </Async>

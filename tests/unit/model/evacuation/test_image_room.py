@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import uuid4
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.model.evacuation.evacuation import EvacuationVm, EvacuationVmState
+from vmtune.model.evacuation.evacuation import EvacuationVm, EvacuationVmState, RoomLeft
 from vmtune.model.evacuation.image_room import ImageRoom
 from vmtune.model.host.disks import DiskRoom
 
@@ -44,6 +45,16 @@ def test_what_does_not_go_takes_no_room() -> None:
     refused = room.placed(vm(), [DiskRoom("third", 5, 9), DiskRoom("full", 1, 1)])
     assert refused.state is BLOCKED
     assert room.placed(vm(), [DiskRoom("third", 9, 9)]).state is WAITING
+
+
+def test_what_is_left_is_told_by_host_and_folder() -> None:
+    room = ImageRoom()
+    first = DiskRoom("fs", 3 * GIB, 10 * GIB, 2 * GIB, ("/i",))
+    room.placed(vm(), [first])
+    room.placed(vm(), [replace(first, folders=("/j",))])
+    assert room.placed(vm(), [first]).state is BLOCKED  # of 10 GiB, 2 are promised and 6 taken
+    assert room.left() == (RoomLeft("b", ("/i", "/j"), 10 * GIB, 2 * GIB, 6 * GIB),)
+    assert room.left()[0].left_bytes == 2 * GIB
 
 
 @given(st.lists(st.integers(1, 50), max_size=20), st.integers(50, 200))

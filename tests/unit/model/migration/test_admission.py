@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from vmtune.model.migration.admission import OVERTAKEN_BY, Limits, Slot, admit, why_waiting
 
 HOSTS = "abcde"
-limits = st.builds(Limits, st.integers(1, 3), st.integers(1, 3), st.integers(1, 6))
+limits = st.builds(
+    Limits, st.integers(1, 3), st.integers(1, 3), st.integers(1, 6), st.integers(1, 2)
+)
 
 
 @st.composite
@@ -25,7 +27,9 @@ def slots(draw: st.DrawFn, running: bool = False, most: int = 25, first: int = 1
         destination = draw(st.sampled_from([h for h in HOSTS if h != source]))
         priority = draw(st.integers(-1, 1))
         number += draw(st.integers(1, OVERTAKEN_BY))
-        made.append(Slot(number, UUID(int=number), source, destination, priority, running))
+        copies = draw(st.booleans())
+        id = UUID(int=number)
+        made.append(Slot(number, id, source, destination, priority, running, copies=copies))
     return made
 
 
@@ -40,8 +44,10 @@ def numbers(found: list[Slot]) -> list[int]:
 def within(taken: list[Slot], most: Limits) -> bool:
     outgoing = Counter(each.source for each in taken)
     incoming = Counter(each.destination for each in taken)
+    copying = Counter(h for s in taken if s.copies for h in (s.source, s.destination))
     return (
-        len(taken) <= most.all
+        all(count <= most.copies for count in copying.values())
+        and len(taken) <= most.all
         and all(count <= most.outgoing for count in outgoing.values())
         and all(count <= most.incoming for count in incoming.values())
     )
@@ -97,8 +103,13 @@ def test_everybody_has_their_turn(waiting: list[Slot], most: Limits, chance: obj
         running.pop(chance.randrange(len(running)))  # type: ignore[attr-defined]  # a Random
     assert not left
     for way in {(each.source, each.destination) for each in begun}:
-        same = [each for each in begun if (each.source, each.destination) == way]
-        assert same == sorted(same, key=lambda each: each.position)
+        for copies in (False, True):
+            same = [
+                each
+                for each in begun
+                if (each.source, each.destination, each.copies) == (*way, copies)
+            ]
+            assert same == sorted(same, key=lambda each: each.position)
 
 
 def test_what_needs_two_hosts_is_not_passed_over_for_ever() -> None:
@@ -129,6 +140,31 @@ def test_one_that_cannot_begin_does_not_hold_up_others() -> None:
     running = [slot(1, "ae", running=True)]
     assert numbers(admit(waiting, running, Limits(1, 1, 9))) == [3]
     assert numbers(admit(waiting, running, Limits(1, 1, 1))) == []
+
+
+def test_those_that_copy_disks_have_a_limit_of_their_own_and_hold_up_no_others() -> None:
+    running = [slot(1, "ab", running=True, copies=True)]
+    waiting = [slot(2, "ab", copies=True), slot(3, "ca", copies=True), slot(4, "ab")]
+    most = Limits(3, 3, 9)
+    assert numbers(admit(waiting, running, most)) == [4]
+    why = why_waiting(waiting[0], running, most)
+    assert why == "1 of 1 copy disks from or to a"
+    assert numbers(admit(waiting, running, Limits(3, 3, 9, copies=2))) == [2, 4]
+
+
+def test_a_copy_that_needs_two_hosts_is_not_passed_over_by_other_copies_for_ever() -> None:
+    head = slot(1, "ab", copies=True)
+    running = [slot(2, "ac", running=True, copies=True), slot(3, "db", running=True, copies=True)]
+    number = 4
+    for _ in range(200):
+        waiting = [head, slot(number, "ac", copies=True), slot(number + 1, "db", copies=True)]
+        number += 2
+        now = admit(waiting, running[1:], Limits(9, 9, 99))
+        if head in now:
+            break
+        running = [*running[1:], *now]
+    assert head in now
+    assert number <= OVERTAKEN_BY + 10
 
 
 def test_what_is_held_neither_begins_nor_holds_up() -> None:

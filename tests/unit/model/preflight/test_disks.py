@@ -65,6 +65,22 @@ def test_images_of_two_file_systems_do_not_share_room() -> None:
     assert codes(disks_on((LOCAL, here), (SECOND, here), **COPIED)) == ["copy_may_fill"]
 
 
+def test_what_other_copies_will_take_is_not_free() -> None:
+    promised = replace(MISSING, free_bytes=250, promised_bytes=100)
+    assert codes(disks_at(promised, **COPIED)) == ["copy_may_fill"]
+    assert codes(disks_at(replace(promised, promised_bytes=151), **COPIED)) == ["copy_no_room"]
+    assert codes(disks_at(replace(promised, promised_bytes=50), **COPIED)) == []
+
+
+def test_local_disks_are_those_that_are_seen_not_to_be_shared() -> None:
+    unseen = replace(OTHER, identity="")
+    pairs = ((LOCAL, SAME), (SECOND, MISSING), (replace(SECOND, target="vdc"), unseen), (CD, OTHER))
+    plan = make_plan(disks_on(*pairs), "a", "p", 1)
+    assert [disk.target for disk in plan.local_disks] == ["vdb"]
+    differs = make_plan(disks_at(OTHER), "a", "p", 1)
+    assert [disk.target for disk in differs.local_disks] == ["vda"]
+
+
 def test_the_finding_about_room_names_all_disks_and_sums_them_up() -> None:
     small = replace(MISSING, free_bytes=150)
     plan = make_plan(disks_on((LOCAL, small), (SECOND, small), **COPIED), "a", "p", 1)
@@ -98,7 +114,8 @@ def test_what_a_libvirt_is_too_old_for_is_refused(name: str, since: Version) -> 
 def test_the_room_that_images_take_is_told_by_file_system() -> None:
     unknown = replace(MISSING, file_system="")
     where = disks_on((LOCAL, MISSING), (SECOND, MISSING), **COPIED)
-    assert make_plan(where, "a", "p", 1).disk_room == (DiskRoom("1", 200, 1 << 40),)
+    one = DiskRoom("1", 200, 1 << 40, folders=("/",))
+    assert make_plan(where, "a", "p", 1).disk_room == (one,)
     where = disks_on((replace(LOCAL, path="/i/x"), unknown), (SECOND, MISSING), **COPIED)
     rooms = {room.where: room.needed_bytes for room in make_plan(where, "a", "p", 1).disk_room}
     assert rooms == {"/i": 100, "1": 100}

@@ -63,7 +63,7 @@ def furnish(made: World, folder: Path, allowed: bool = True) -> Place:
     file = WishFile(folder / "wishes.json")
     limits = HostLimits(made.hosts, made.bus, sysctls, file, allowed)
     permissions = Permissions(host_changes=allowed)
-    plans = PlanService(made.hosts, made.assignments, permissions, BUILT_IN)
+    plans = PlanService(made.hosts, made.assignments, permissions, BUILT_IN, made.store)
     applications = ApplyService(made.store, made.bus, made.hosts, plans, limits)
     return Place(made, folder, limits, applications, sysctls)
 

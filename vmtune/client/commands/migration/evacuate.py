@@ -32,6 +32,7 @@ from vmtune.client.vms import as_uuid
 from vmtune.client.watch import Watched, watch_to_end
 from vmtune.errors import InvalidInput
 
+_LOCAL_DISKS = ("profile", "copy", "leave")
 _ORDERS = ("priority", "largest-first", "smallest-first")
 
 
@@ -67,6 +68,11 @@ _ORDERS = ("priority", "largest-first", "smallest-first")
     "--maintenance", is_flag=True,
     help="Begin the host's maintenance first: it gets no VMs until `host maintenance HOST --end`.",
 )  # fmt: skip
+@click.option(
+    "--local-disks", type=click.Choice(_LOCAL_DISKS), default=_LOCAL_DISKS[0], show_default=True,
+    help="VMs with disks that the destination does not share: copy these along, leave the VM, or "
+    "do what its profile says.",
+)  # fmt: skip
 @intent_options
 @click.option("--plan", "only_plan", is_flag=True, help="Show the plan without moving anything.")
 @click.option("--no-wait", is_flag=True, help="Start it and return; see `evacuation show`.")
@@ -84,6 +90,7 @@ def evacuate(
     priority: int,
     stop_after_failures: int | None,
     maintenance: bool,
+    local_disks: str,
     only_plan: bool,
     no_wait: bool,
     intent: Document | None,
@@ -106,6 +113,7 @@ def evacuate(
         "priority": priority,
         "stop_after_failures": stop_after_failures,
         "intent": intent,
+        "local_disks": local_disks,
         **_overridden(session, host, overrides),
     }
     if only_plan or session.shows_progress:

@@ -89,5 +89,6 @@ CALL_ARGUMENTS = frozenset(
     (*NETWORK_NAMES, *(row.name for row in STORAGE if row.route is Route.MIGRATE))
 )
 """What is of one migration: arguments of libvirt's call, which fails where it cannot do them."""
-COPIES = ("copy_storage", "copy_storage_incremental")
+COPY, COPY_DISKS = "copy_storage", "copy_disks"
+COPIES = (COPY, "copy_storage_incremental")
 """Those that switch the copy on."""

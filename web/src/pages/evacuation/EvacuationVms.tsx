@@ -1,7 +1,14 @@
-import { Checkbox, Progress, ProgressMeasureLocation } from "@patternfly/react-core";
+import {
+  Checkbox,
+  List,
+  ListItem,
+  Progress,
+  ProgressMeasureLocation,
+} from "@patternfly/react-core";
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
+import { plannedDisk } from "../../components/copying";
 import { bytes } from "../../components/format";
 import { useOpenRow } from "../../components/openRow";
 import { Labelled, type Look } from "../../components/StateLabel";
@@ -89,6 +96,7 @@ export function EvacuationVms({
               )}
             </Td>
             <Td dataLabel="Progress or reason">
+              {planned && <Copied disks={vm.disks} />}
               <Detail vm={vm} share={shares[vm.vm]} />
               {override &&
                 [...vm.blockers, ...vm.overrides].map((code) => (
@@ -106,6 +114,18 @@ export function EvacuationVms({
         ))}
       </Tbody>
     </Table>
+  );
+}
+
+/** The local disks that are copied along. */
+function Copied({ disks }: { disks: EvacuationVm["disks"] }) {
+  if (disks.length === 0) return null;
+  return (
+    <List isPlain aria-label="Disks that are copied">
+      {disks.map((disk) => (
+        <ListItem key={disk.target}>{plannedDisk(disk)}</ListItem>
+      ))}
+    </List>
   );
 }
 

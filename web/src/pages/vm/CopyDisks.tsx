@@ -1,7 +1,7 @@
 /** Whether the local disks of a VM are copied along, and what that means. */
 import { Checkbox, FormGroup, List, ListItem } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { bytes } from "../../components/format";
+import { plannedDisk } from "../../components/copying";
 
 type Plan = Pick<Schemas["PlanView"], "findings" | "disks" | "connection">;
 
@@ -62,12 +62,7 @@ export function CopyDisks({
       {copying.disks && disks.length > 0 && (
         <List isPlain aria-label="Disks that are copied">
           {disks.map((disk) => (
-            <ListItem key={disk.target}>
-              {disk.target}: {disk.path}
-              {disk.allocated_bytes !== null && disk.capacity_bytes !== null
-                ? `, ${bytes(disk.allocated_bytes)} of ${bytes(disk.capacity_bytes)}`
-                : ""}
-            </ListItem>
+            <ListItem key={disk.target}>{plannedDisk(disk)}</ListItem>
           ))}
         </List>
       )}
