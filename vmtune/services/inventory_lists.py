@@ -170,6 +170,8 @@ class InventoryLists:
             if tunings is None:
                 return await self._of_many_hosts(wanted, after, limit, reach, sort)
         listing = await self._listing(wanted.host, reach)
+        if wanted.host is None and wanted.state is None:
+            listing = replace(listing, vms=await asyncio.to_thread(self._each_once, listing.vms))
         found = [vm for vm in listing.vms if wanted.lets(vm) and reach.has_vm(vm.host, vm.labels)]
         if tunings is None:  # a host's VMs are few among all
             uuids = {vm.summary.uuid for vm in found}
@@ -219,6 +221,30 @@ class InventoryLists:
         there = {vm.summary.uuid for vm in listing.vms if vm.summary.state is not arrives}
         missing = [vm for vm in await self._hosts.last_seen(silent) if vm.summary.uuid not in there]
         return replace(listing, vms=(*listing.vms, *missing))
+
+    def _each_once(self, vms: Sequence[SeenVm]) -> tuple[SeenVm, ...]:
+        """Without the second place of a VM that migrates, which two hosts list meanwhile: it is
+        where it runs, or else where it is paused, or on the host that is silent."""
+        listed = Counter(vm.summary.uuid for vm in vms)
+        twice = {uuid for uuid, times in listed.items() if times > 1}
+        if not twice:
+            return tuple(vms)
+        migrating = self._store.migrations.open_of(tuple(twice))
+        at = {
+            vm.summary.uuid: vm.host
+            for state in (VmState.UNKNOWN, VmState.PAUSED, VmState.RUNNING)
+            for vm in vms
+            if vm.summary.uuid in twice and vm.summary.state is state
+        }
+
+        def elsewhere(vm: SeenVm) -> bool:
+            uuid, state = vm.summary.uuid, vm.summary.state
+            if at.get(uuid, vm.host) == vm.host:
+                return False
+            # One that is paused on a second host without a migration was left behind there.
+            return state is VmState.INCOMING or (state is VmState.PAUSED and uuid in migrating)
+
+        return tuple(vm for vm in vms if not elsewhere(vm))
 
     async def _of_many_hosts(
         self, wanted: VmFilter, after: str | None, limit: int, reach: Reach, sort: VmSort

@@ -1,6 +1,7 @@
 """Hosts and VMs: live facts, what silent hosts leave out, labels, assignments, readings."""
 
 import asyncio
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,9 +11,15 @@ import pytest
 from sqlalchemy import make_url
 
 from tests.support.api import Api, running_api
-from tests.support.fakes import VM
+from tests.support.fakes import VM, fake_qemu
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.storage.tables.core import VERSION_TABLE
+
+
+def other_vm_on_b(api: Api) -> None:
+    """Host b has a VM of its own, and nothing arrives there."""
+    other = fake_qemu(uuid=uuid4(), name="vm-on-b")
+    api.drivers["b"].fakes = {Path("/fake/b/other.sock"): other}
 
 
 async def test_health_says_how_the_service_is(api: Api) -> None:
@@ -170,6 +177,7 @@ async def test_vms_of_a_silent_host_are_listed_as_last_seen(api: Api) -> None:
 
 
 async def test_vms_and_hosts_are_searched_and_sorted(api: Api) -> None:
+    other_vm_on_b(api)
     everything = (await api.get("/vms"))["items"]
     name, uuid = everything[0]["name"], everything[0]["uuid"]
     found = (await api.get(f"/vms?search={name[1:].upper()}"))["items"]
@@ -198,14 +206,13 @@ async def test_a_host_in_maintenance_says_so(api: Api) -> None:
 
 
 async def test_vms_are_filtered_and_paged(api: Api) -> None:
+    other_vm_on_b(api)
     everything = (await api.get("/vms"))["items"]
-    assert [(vm["host"], vm["state"]) for vm in everything] == [
-        ("a", "running"),
-        ("b", "incoming"),
-    ]
+    assert [(vm["host"], vm["name"]) for vm in everything] == [("a", "vm"), ("b", "vm-on-b")]
     assert (await api.get("/vms?host=a"))["items"] == everything[:1]
     assert (await api.get("/hosts/a/vms"))["items"] == everything[:1]
-    assert (await api.get("/vms?state=incoming"))["items"] == everything[1:]
+    assert (await api.get("/vms?state=running"))["items"] == everything
+    assert (await api.get("/vms?state=incoming"))["items"] == []
     assert (await api.get("/vms?name=other"))["items"] == []
     first = await api.get("/vms?limit=1")
     second = await api.get(f"/vms?limit=1&after={first['next']}")
@@ -221,7 +228,7 @@ async def test_labels_are_replaced_and_filter(api: Api) -> None:
     body = {"labels": {"tier": "db", "zone": "a"}}
     put = await api.ask("PUT", f"/vms/{VM}/labels", body)
     assert put["labels"] == body["labels"]
-    assert len((await api.get("/vms?label=tier=db&label=zone=a"))["items"]) == 2
+    assert len((await api.get("/vms?label=tier=db&label=zone=a"))["items"]) == 1
     assert (await api.get("/vms?label=tier=web"))["items"] == []
     assert (await api.get(f"/vms/{VM}"))["labels"] == body["labels"]
     bad = {"labels": {"tier": "d b"}}
@@ -293,6 +300,43 @@ async def test_a_vm_whose_hosts_are_silent_is_not_called_gone(api: Api, path: st
         driver.reachable = False
     refused = await api.refused("GET", f"/vms/{VM}{path}", status=424)
     assert [code for _, code in refused] == ["host_unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/explain"), ("GET", ""), ("POST", "/verify"), ("POST", "/plan")]
+)
+async def test_of_a_silent_hosts_vm_is_told_which_host_since_when_and_what_to_do(
+    api: Api, method: str, path: str
+) -> None:
+    await api.profile("p")
+    await api.post("/assignments", {"target": "default", "profile": "p"})
+    other_vm_on_b(api)
+    api.drivers["a"].reachable = False
+    problems = []
+    for _ in range(2):
+        answer = await api.send(method, f"/vms/{VM}{path}")
+        assert answer.status_code == 424
+        (problem,) = answer.json()["errors"]
+        problems.append(problem)
+    assert problems[0] == problems[1], "it is silent since the first time"
+    assert (problem["field"], problem["code"]) == ("host", "host_unreachable")
+    said = r"host a does not answer since [-0-9]{10} [:0-9]{8} UTC: the fake host cannot be reached"
+    assert re.fullmatch(said, problem["message"])
+    assert "vmtune host check a" in problem["remedy"]
+    hosts = (await api.get("/hosts"))["items"]
+    assert next(each for each in hosts if each["name"] == "a")["state"] == "unreachable"
+
+
+async def test_a_vm_that_arrives_elsewhere_is_listed_once_where_it_runs(api: Api) -> None:
+    """Its other place is shown to who asks for that host, or for what arrives."""
+    both = {each["uuid"]: each for each in (await api.get("/hosts/b/vms"))["items"]}
+    assert both[str(VM)]["state"] == "incoming"
+    assert [(vm["host"], vm["state"]) for vm in (await api.get("/vms"))["items"]] == [
+        ("a", "running")
+    ]
+    (there,) = (await api.get("/vms?host=b"))["items"]
+    (arrives,) = (await api.get("/vms?state=incoming"))["items"]
+    assert there["host"] == arrives["host"] == "b"
 
 
 async def test_a_taken_monitor_is_told(api: Api) -> None:

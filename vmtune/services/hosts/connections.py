@@ -272,6 +272,20 @@ class HostConnections:
             raise
         await self.contacts.answered(name)
 
+    async def silence_of(self, name: str, error: HostUnreachable) -> HostUnreachable:
+        """*error* for who asked for a VM: which host does not answer, since when and why, and what
+        to do."""
+        if isinstance(error, HostElsewhere):
+            return error  # it says all that
+        why = error.problems[0]
+        await self.contacts.silent(name, why)
+        since = self.contacts.of(name).silent_since
+        when = f" since {since:%Y-%m-%d %H:%M:%S} UTC" if since else ""
+        check = f"`vmtune host check {name}` shows which step fails"
+        remedy = f"{why.remedy}; {check}" if why.remedy else check
+        message = f"host {name} does not answer{when}: {why.message}"
+        return HostUnreachable(message, field="host", remedy=remedy)
+
     async def all(self) -> list[Host]:
         """Every host, by name."""
         hosts: list[Host] = []

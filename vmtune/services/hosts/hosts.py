@@ -256,7 +256,7 @@ class HostService(HostConnections):
         if found is not None:
             return found.host, found.driver, found.answer
         if search.silent is not None:
-            raise search.silent
+            raise await self.silence_of(*search.silent) from search.silent[1]
         raise NotFound(
             f"no VM {vm} on {host or 'any host'}",
             field="vm",

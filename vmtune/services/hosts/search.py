@@ -29,6 +29,7 @@ class Search(Generic[_T]):
     :param driver: of a host.
     :param ask: what to ask it; it raises NotFound where it does not have the VM.
     :param state: the VM's state in an answer.
+    :param silent: the first host that did not answer, and its error.
     """
 
     driver: Callable[[str], Awaitable[Driver]]
@@ -36,7 +37,7 @@ class Search(Generic[_T]):
     state: Callable[[_T], VmState]
     paused: Located[_T] | None = field(default=None, init=False)
     resting: Located[_T] | None = field(default=None, init=False)
-    silent: HostUnreachable | None = field(default=None, init=False)
+    silent: tuple[str, HostUnreachable] | None = field(default=None, init=False)
 
     async def among(self, hosts: Iterable[str]) -> Located[_T] | None:
         """The host of these on which it runs; None if it runs on none that answers. Records the
@@ -48,7 +49,7 @@ class Search(Generic[_T]):
             except NotFound:
                 continue
             except HostUnreachable as error:
-                self.silent = self.silent or error
+                self.silent = self.silent or (host, error)
                 continue
             state = self.state(found.answer)
             if state is VmState.RUNNING:
