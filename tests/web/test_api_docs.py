@@ -1,8 +1,9 @@
 """The page of the API's documentation: it searches, tries, and asks nobody else."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import Watch
+from tests.support.browser import Watch, tab
+from tests.support.live import Live
 
 
 def test_routes_are_found_and_tried_with_the_browsers_session(page: Page, watch: Watch) -> None:
@@ -27,3 +28,21 @@ def test_it_can_be_read_without_scripts(page: Page) -> None:
     word = page.evaluate("localStorage.getItem('vmtune_csrf')")
     page.goto(f"/api/v1/docs/plain?csrf={word}")
     expect(page.get_by_role("heading", name="HTTP API")).to_be_visible()
+
+
+def test_its_address_can_be_typed(page: Page, watch: Watch) -> None:
+    """A page that is opened by hand carries no proof of the session; the browser has it."""
+    watch.refusals |= {"401"}
+    for path in ("/api/v1/docs", "/api/v1/docs/plain"):
+        page.goto("/")
+        page.goto(path)
+        expect(page.get_by_text("Live migrations: start, follow, steer, abort.")).to_be_visible()
+
+
+def test_who_signs_in_there_stays_there(it: Live, browser: Browser, token: str) -> None:
+    with tab(browser, it.service.origin) as made:
+        made.watch.refusals |= {"401"}
+        made.page.goto("/api/v1/docs/plain")
+        made.page.get_by_label("Token").fill(token)
+        made.page.get_by_role("button", name="Sign in").click()
+        expect(made.page.get_by_role("heading", name="HTTP API")).to_be_visible()

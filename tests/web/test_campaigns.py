@@ -67,6 +67,9 @@ def test_its_verdict_is_read_and_its_runs_are_found(it: Live, campaign: str, pag
     expect(row).to_contain_text("wide compared to narrow")
     expect(row).to_contain_text("better")
     expect(row).to_contain_text(estimate)
+    # In a narrow column it was "bet" above "ter".
+    verdict = row.get_by_text("better", exact=True)
+    assert verdict.evaluate("(each) => getComputedStyle(each).overflowWrap") == "break-word"
     made = page.get_by_label(re.compile("^(narrow|wide), block [1-6]: completed$"))
     expect(made).to_have_count(12)
 

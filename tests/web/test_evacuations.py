@@ -28,6 +28,7 @@ def test_a_host_is_emptied_and_marked_safe_in_four_clicks(it: Live, page: Page) 
 
 
 def test_planned_on_the_hosts_page_and_followed_to_the_end(it: Live, page: Page) -> None:
+    it.profile("on-the-move", downtime_limit_ms=480)
     with it.vm(memory_bytes=64 << 20) as vm:
         before = it.client.get("/hosts/a/evacuations")["items"]
         page.goto("/hosts/a")
@@ -37,6 +38,7 @@ def test_planned_on_the_hosts_page_and_followed_to_the_end(it: Live, page: Page)
         expect(row).to_contain_text("moves")
         page.get_by_role("checkbox", name="b", exact=True).check()
         page.get_by_role("checkbox", name="Begin maintenance of a").uncheck()
+        page.get_by_label("Profile").select_option("on-the-move")
         settled(page)
         assert it.client.get("/hosts/a/evacuations")["items"] == before
 
@@ -48,6 +50,8 @@ def test_planned_on_the_hosts_page_and_followed_to_the_end(it: Live, page: Page)
         )
         settled(page)
         assert it.states(vm) == {"b": "running"}
+        newest = next(it.client.items("/migrations", {"vm": vm.uuid}))
+        assert (newest["profile"], newest["downtime_limit_ms"]) == ("on-the-move", 480)
         assert it.client.get("/hosts/a")["maintenance_since"] is None
         page.goto("/hosts/a")
         table = page.get_by_role("grid", name="Evacuations")

@@ -1,3 +1,8 @@
+// A browser that is signed in proves so with a word in the address: these pages are typed, too.
+const documentation = location.pathname.startsWith("/api/v1/docs");
+const shown = (word) => `${location.pathname}?csrf=${encodeURIComponent(word)}`;
+const kept = localStorage.getItem("vmtune_csrf");
+if (documentation && kept && !location.search.includes("csrf=")) location.replace(shown(kept));
 const form = document.forms[0], problem = document.getElementById("problem");
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -11,8 +16,10 @@ form.addEventListener("submit", async (event) => {
       body: JSON.stringify({ token: form.token.value.trim() }),
     });
     if (answer.ok) {
-      localStorage.setItem("vmtune_csrf", (await answer.json()).csrf);
-      if (location.pathname.startsWith("/api/")) location.replace("/"); else location.reload();
+      const { csrf } = await answer.json();
+      localStorage.setItem("vmtune_csrf", csrf);
+      if (documentation) location.replace(shown(csrf));
+      else if (location.pathname.startsWith("/api/")) location.replace("/"); else location.reload();
       return;
     }
     const wait = answer.headers.get("Retry-After");

@@ -46,6 +46,7 @@ MAX_TRIES = 3
 """Hosts that a VM is tried with whose preflight refuses it."""
 _HOST_TIMEOUT_S = 10.0
 _EVACUATING = "it is being evacuated"
+_MIGRATES = "it migrates already: wait until that has ended, or abort it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,11 @@ class EvacuationPlanner:
         source = await self._hosts.facts(request.host)
         listing = await self._hosts.list_vms(request.host)
         listed = [vm for vm in listing.vms if vm.summary.uuid not in exclude]
-        found = await gathered(listed, lambda vm: self._leaving(request, vm))
+        uuids = [vm.summary.uuid for vm in listed]
+        moving = await asyncio.to_thread(self._store.migrations.open_of, uuids)
+        found = await gathered(
+            listed, lambda vm: self._leaving(request, vm, vm.summary.uuid in moving)
+        )
         search = _DestinationSearch(self, request, source)
         waiting = [vm for vm in found if vm.state is EvacuationVmState.WAITING]
         placed = {vm.vm: vm for vm in await search.settle(waiting)}
@@ -151,7 +156,9 @@ class EvacuationPlanner:
         if problems:
             raise InvalidInput("the destinations cannot be accepted", problems=problems)
 
-    async def _leaving(self, request: EvacuationRequest, seen: SeenVm) -> EvacuationVm:
+    async def _leaving(
+        self, request: EvacuationRequest, seen: SeenVm, migrates: bool
+    ) -> EvacuationVm:
         uuid, name, state = seen.summary.uuid, seen.summary.name, seen.summary.state
         wanted = (*request.overrides, *request.vm_overrides.get(uuid, ()))
         vm = EvacuationVm(
@@ -169,7 +176,10 @@ class EvacuationPlanner:
             facts = await driver.vm_facts(uuid)
         except VmtuneError as error:
             return replace(vm, state=EvacuationVmState.BLOCKED, reason=error.message)
-        return replace(vm, memory_bytes=facts.memory_bytes)
+        vm = replace(vm, memory_bytes=facts.memory_bytes)
+        if migrates:  # which cannot be overridden, as what stands against a setting can
+            return replace(vm, state=EvacuationVmState.BLOCKED, reason=_MIGRATES)
+        return vm
 
     async def candidates(
         self, names: Sequence[str], source: HostFacts

@@ -136,6 +136,7 @@ test("a plan shows what stays and why, and what is chosen is what is asked", asy
   ).toBeVisible();
   await userEvent.click(screen.getByRole("checkbox", { name: "b" }));
   await userEvent.selectOptions(screen.getByLabelText("Order of the VMs"), "largest-first");
+  await userEvent.selectOptions(screen.getByLabelText("Profile"), "c");
   await userEvent.click(
     await screen.findByRole("checkbox", { name: "Override vm_cannot_migrate of bad" }),
   );
@@ -150,6 +151,7 @@ test("a plan shows what stays and why, and what is chosen is what is asked", asy
   expect(bodies("/evacuations")[0]).toEqual({
     order: "largest-first",
     destinations: ["b"],
+    profile: "c",
     vm_overrides: { BAD: ["vm_cannot_migrate"] },
   });
   expect(bodies("/plan").at(-1)).toEqual(bodies("/evacuations")[0]);

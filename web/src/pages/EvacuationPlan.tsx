@@ -26,6 +26,7 @@ import { IntentSection } from "../components/IntentSection";
 import { NO_INTENT, stated } from "../components/intent";
 import { More } from "../components/More";
 import { PageHead } from "../components/PageHead";
+import { ProfileChoice } from "../components/ProfileChoice";
 import { useSettled } from "../components/settled";
 import { useToasts } from "../components/toasts";
 import { EvacuationVms } from "./evacuation/EvacuationVms";
@@ -51,6 +52,7 @@ export default function EvacuationPlanPage() {
   const toasts = useToasts();
   const [order, setOrder] = useState<Schemas["Order"]>("priority");
   const [chosen, setChosen] = useState<readonly string[]>([]);
+  const [profile, setProfile] = useState("");
   const [stop, setStop] = useState("");
   const [localDisks, setLocalDisks] = useState<Schemas["LocalDisks"]>("profile");
   const [maintain, setMaintain] = useState(true);
@@ -65,6 +67,7 @@ export default function EvacuationPlanPage() {
     vm_overrides: overrides,
     ...(settled === null ? {} : { intent: { ...settled } }),
     ...(localDisks === "profile" ? {} : { local_disks: localDisks }),
+    ...(profile ? { profile } : {}),
     ...(Number(stop) > 0 ? { stop_after_failures: Number(stop) } : {}),
   };
   const plan = useQuery({ ...evacuationPlan(name, asked), placeholderData: keepPreviousData });
@@ -125,6 +128,16 @@ export default function EvacuationPlanPage() {
                         <FormSelectOption key={value} value={value} label={text} />
                       ))}
                     </FormSelect>
+                  </FormGroup>
+                </FlexItem>
+                <FlexItem style={{ minInlineSize: "min(28ch, 100%)" }}>
+                  <FormGroup label="Profile" fieldId="evacuation-profile">
+                    <ProfileChoice
+                      id="evacuation-profile"
+                      value={profile}
+                      none="Each VM's assigned profile"
+                      choose={setProfile}
+                    />
                   </FormGroup>
                 </FlexItem>
                 <FlexItem style={{ minInlineSize: "min(28ch, 100%)" }}>

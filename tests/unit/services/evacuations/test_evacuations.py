@@ -111,6 +111,22 @@ async def test_the_plan_changes_nothing_and_lists_what_stands_against_it(tmp_pat
         assert first.uuid not in sim.hosts["a"].vms
 
 
+async def test_a_vm_that_migrates_already_is_told_and_cannot_be_overridden(tmp_path: Path) -> None:
+    sim = fleet(2)
+    first, second = sim.hosts["a"].vms.values()
+    async with fleet_world(tmp_path, sim, LIMITS) as it:
+        it.store.migrations.begin(
+            vm=first.uuid, vm_name="a-0", source="a", destination="b", state=MigrationState.ACTIVE
+        )
+        over = EvacuationRequest("a", overrides=("migration_active",))
+        plan = await it.evacuations.plan(over)
+        (stays,) = plan.left
+        assert (stays.vm, stays.state) == (first.uuid, EvacuationVmState.BLOCKED)
+        assert stays.reason == "it migrates already: wait until that has ended, or abort it"
+        assert (stays.findings, stays.memory_bytes) == ((), 1 << 30)
+        assert [vm.vm for vm in plan.movable] == [second.uuid]
+
+
 async def test_hosts_that_cannot_take_a_vm_are_told(tmp_path: Path) -> None:
     sim = fleet(3, "abcde")
     sim.hosts["b"].reachable = True

@@ -31,7 +31,7 @@ export function MetricTable({
             <Th modifier="breakWord">B: {pair.b}</Th>
             <Th modifier="nowrap">Effect</Th>
             <Th modifier="nowrap">Interval</Th>
-            <Th>Medians</Th>
+            <Th modifier="nowrap">Medians</Th>
             <Th modifier="nowrap">Verdict</Th>
           </Tr>
         </Thead>

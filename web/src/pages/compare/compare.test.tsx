@@ -51,6 +51,12 @@ function table(report = REPORT) {
   return screen.getByRole("grid", { name: "tuned compared to stock" });
 }
 
+test("no heading of a column is shortened", () => {
+  const shown = within(table());
+  for (const name of ["Effect", "Interval", "Medians", "Verdict"])
+    expect(shown.getByRole("columnheader", { name })).toHaveClass("pf-m-nowrap");
+});
+
 test("a row tells both arms, the effect with its interval, and the verdict, with units", () => {
   const row = within(table()).getByRole("row", { name: /Total time/ });
   for (const text of ["500 ms", "300 ms", "-40 %", "0.6 times", "-45 to -35 %", "better"]) {
