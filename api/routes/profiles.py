@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import quote
 
@@ -33,24 +34,28 @@ from vmtune.api.schemas.profiles import (
     ProfileView,
     RevisionPage,
     RevisionView,
-    ValueNoteView,
     ValuesCheck,
+    notes_of,
 )
 from vmtune.api.wiring.deps import Container
 from vmtune.errors import StaleRevision
 from vmtune.model.idempotency import Begun
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.profile import Profile
-from vmtune.model.tunables.notes import value_notes
 from vmtune.services.tuning.profiles import accept
 
 router = Router(prefix="/profiles", tags=["profiles"])
 _CHANGE = problems(*WITH_BODY, 404, 409, 412, 428) | with_headers(200, ETAG)
 
 
-def _shown(on: Container, profile: Profile, response: Response) -> ProfileView:
+def _shown(
+    on: Container,
+    profile: Profile,
+    response: Response,
+    written: Mapping[str, object] | None = None,
+) -> ProfileView:
     response.headers["ETag"] = profile.etag
-    return ProfileView.of(profile, on.tunables)
+    return ProfileView.of(profile, on.tunables, written)
 
 
 @router.get("", responses=problems(), dependencies=[READ])
@@ -81,7 +86,7 @@ async def create_profile(on: Services, body: ProfileCreate, response: Response) 
         body.name, body.values, body.description, body.note, body.steps, body.intent
     )
     response.headers["Location"] = f"{PREFIX}/profiles/{quote(profile.name, safe='')}"
-    return _shown(on, profile, response)
+    return _shown(on, profile, response, body.values)
 
 
 @router.post("/check", responses=problems(*WITH_BODY), dependencies=[READ])
@@ -94,10 +99,7 @@ async def check_values(on: Services, body: ValuesCheck) -> CheckedValues:
     return CheckedValues(
         values=dict(values),
         texts=texts_of(values, on.tunables),
-        notes=[
-            ValueNoteView.from_record(note)
-            for note in value_notes(body.values, values, on.tunables)
-        ],
+        notes=notes_of(body.values, values, on.tunables),
         steps=StepView.all_of(steps),
         step_texts=step_texts(steps),
     )
@@ -125,7 +127,7 @@ async def replace_profile(
         body.intent,
         keeps_intent="intent" not in body.model_fields_set,
     )
-    return _shown(on, profile, response)
+    return _shown(on, profile, response, body.values)
 
 
 @router.patch("/{name}", responses=_CHANGE, dependencies=[PROFILE, EVERYWHERE])
@@ -143,7 +145,7 @@ async def amend_profile(
         body.steps,
         body.intent,
     )
-    return _shown(on, profile, response)
+    return _shown(on, profile, response, body.values)
 
 
 @router.delete(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from pydantic import Field, StrictInt, StrictStr
@@ -11,7 +12,8 @@ from vmtune.api.schemas.controlled import RawSteps, StepTexts, StepView, step_te
 from vmtune.api.schemas.intents import IntentView, RawIntent
 from vmtune.model.profile import Profile, Revision
 from vmtune.model.profile_templates import ProfileTemplate
-from vmtune.model.tunables.notes import NoteKind
+from vmtune.model.tunables.notes import NoteKind, value_notes
+from vmtune.model.tunables.tunable import Value
 
 Note = Field(default="", description="Note for the history.", max_length=1000)
 ProfilesIntent = Field(
@@ -87,6 +89,13 @@ class CheckedValues(Model):
     step_texts: StepTexts
 
 
+def notes_of(
+    raw: Mapping[str, object], values: Mapping[str, Value], rows: Rows
+) -> list[ValueNoteView]:
+    """What is to be known of *values*, which were written as *raw*."""
+    return [ValueNoteView.from_record(note) for note in value_notes(raw, values, rows)]
+
+
 class ProfileView(Model):
     """A profile at its current revision."""
 
@@ -101,12 +110,20 @@ class ProfileView(Model):
         description="What migrations with the profile have to keep; null for none."
     )
     note: str
+    notes: list[ValueNoteView] = Field(
+        description="In the answer to a change: values of it that were rounded, or that a plan "
+        "refuses on some hosts. Otherwise empty."
+    )
     created_at: datetime
     revised_at: datetime
 
     @classmethod
-    def of(cls, profile: Profile, rows: Rows) -> ProfileView:
+    def of(
+        cls, profile: Profile, rows: Rows, written: Mapping[str, object] | None = None
+    ) -> ProfileView:
+        """:param written: the values of the change that is answered."""
         current = profile.current
+        changed = {name: v for name, v in current.values.items() if name in (written or {})}
         return cls.from_record(
             profile,
             revision=current.number,
@@ -116,6 +133,7 @@ class ProfileView(Model):
             step_texts=step_texts(current.steps),
             intent=IntentView.of(current.intent),
             note=current.note,
+            notes=notes_of(written or {}, changed, rows),
             revised_at=current.created_at,
         )
 

@@ -91,6 +91,7 @@ def profile(revision: int = 3, **changes: Any) -> dict[str, Any]:
         "steps": [],
         "step_texts": [],
         "note": "",
+        "notes": [],
         "created_at": AT,
         "revised_at": AT,
     }

@@ -1919,6 +1919,7 @@ class ProfileView(TypedDict):
     step_texts: list[str]
     intent: IntentView | None
     note: str
+    notes: list[ValueNoteView]
     created_at: str
     revised_at: str
 

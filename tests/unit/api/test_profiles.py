@@ -66,6 +66,25 @@ async def test_a_check_tells_what_was_rounded_and_what_a_plan_refuses(api: Api) 
     ]
 
 
+async def test_who_stores_a_value_that_is_rounded_is_told_in_the_answer(api: Api) -> None:
+    ten = {"max_bandwidth_bytes_per_s": "10Gbit/s"}
+    note = {
+        "tunable": "max_bandwidth_bytes_per_s",
+        "kind": "rounded",
+        "message": "10Gbit/s is rounded to 1,192 MiB/s: libvirt takes whole MiB/s",
+    }
+    made = await api.post("/profiles", {"name": "wide", "values": {**ten, "multifd": True}})
+    assert made["notes"] == [note]
+    assert (await api.get("/profiles/wide"))["notes"] == []
+    body = {"values": ten}
+    put = await api.ask("PUT", "/profiles/wide", body, if_match='"1"')
+    assert put["notes"] == [note]
+    patched = await api.ask("PATCH", "/profiles/wide", body, if_match='"2"')
+    assert patched["notes"] == [note]
+    other = {"values": {"multifd": True}}
+    assert (await api.ask("PATCH", "/profiles/wide", other, if_match='"2"'))["notes"] == []
+
+
 async def test_tunables_are_grouped_by_subject(api: Api) -> None:
     subjects = [row["subject"] for row in (await api.get("/tunables"))["items"]]
     assert subjects[0] == "Parallel migration"

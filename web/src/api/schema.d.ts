@@ -7968,6 +7968,11 @@ export interface components {
              */
             note: string;
             /**
+             * Notes
+             * @description In the answer to a change: values of it that were rounded, or that a plan refuses on some hosts. Otherwise empty.
+             */
+            notes: components["schemas"]["ValueNoteView"][];
+            /**
              * Created At
              * Format: date-time
              * @description When it was created.
