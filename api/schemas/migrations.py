@@ -46,6 +46,7 @@ from vmtune.model.migration.record import (
     SamplesKept,
     Trigger,
 )
+from vmtune.model.migration.source_image import why_it_stays
 from vmtune.storage import Page as StoredPage
 
 
@@ -152,14 +153,15 @@ class CopiedDiskView(Model):
         "was; unknown where that could not be found out."
     )
     source_image_reason: str = Field(
-        description="Why it was not removed although it was to be, or why that is not known."
+        description="Why it is still there once the migration has ended, or why that is not known."
     )
 
     @classmethod
-    def of(cls, disk: CopiedDisk, ended: bool) -> CopiedDiskView:
-        if ended or disk.ready_ms is not None:
-            return cls.from_record(disk, left_ms=None, converges=None)
-        return cls.from_record(disk)
+    def of(cls, disk: CopiedDisk, record: Migration) -> CopiedDiskView:
+        why = why_it_stays(record, disk)
+        if record.state.ended or disk.ready_ms is not None:
+            return cls.from_record(disk, left_ms=None, converges=None, source_image_reason=why)
+        return cls.from_record(disk, source_image_reason=why)
 
 
 class MigrationView(Model):
@@ -252,7 +254,7 @@ class MigrationView(Model):
             missing_flags=missing_flags(record.problems),
             outcomes=[OutcomeView.of(outcome, rows) for outcome in record.outcomes],
             postcopy=PostcopyView.of(record.postcopy),
-            disks=[CopiedDiskView.of(disk, record.state.ended) for disk in record.disks],
+            disks=[CopiedDiskView.of(disk, record) for disk in record.disks],
             phase=phase_of(record),
             intent=StatedIntentView.of(record),
             steps=StepView.all_of(record.steps),

@@ -74,7 +74,7 @@ def of_record(disk: Document, running: bool) -> str:
 
 
 def _source_image(disk: Document) -> str:
-    """What has become of the source's image, where it was to be removed."""
+    """What has become of the source's image, once the migration has ended, and why."""
     state, why = disk["source_image"], disk["source_image_reason"]
     if state == "kept" and not why:
         return ""

@@ -3767,7 +3767,7 @@ export interface components {
             source_image: components["schemas"]["SourceImage"];
             /**
              * Source Image Reason
-             * @description Why it was not removed although it was to be, or why that is not known.
+             * @description Why it is still there once the migration has ended, or why that is not known.
              */
             source_image_reason: string;
         };

@@ -37,6 +37,26 @@ test("once it has ended the record counts", () => {
   expect(screen.getByText(/has caught up · after 6\.1 s · its image was made/)).toBeVisible();
 });
 
+test("what has become of the source's image is told with its reason", () => {
+  const of = (source_image: Schemas["SourceImage"], source_image_reason = "") => ({
+    ...DISK,
+    target: source_image,
+    source_image,
+    source_image_reason,
+  });
+  const disks = [
+    of("kept", "copy_source_images is keep"),
+    of("removed"),
+    of("unknown", "a does not answer"),
+  ];
+  const { again } = rendered(<Disks record={{ disks, ended: true }} live={undefined} />);
+  expect(screen.getByText("The source's image is kept: copy_source_images is keep")).toBeVisible();
+  expect(screen.getByText("The source's image was removed")).toBeVisible();
+  expect(screen.getByText("The source's image may be gone: a does not answer")).toBeVisible();
+  again(<Disks record={{ disks: [of("kept")], ended: false }} live={undefined} />);
+  expect(screen.queryByText(/The source's image/)).toBeNull();
+});
+
 test("a disk that does not catch up is said while it runs", () => {
   const stuck = { ...LIVE, converges: false, left_ms: null, written_bytes_per_s: 2048 };
   const { again } = rendered(<Disks record={{ disks: [DISK], ended: false }} live={[stuck]} />);

@@ -4,6 +4,8 @@ import {
   Card,
   CardBody,
   CardTitle,
+  HelperText,
+  HelperTextItem,
   ProgressMeasureLocation,
   Stack,
   StackItem,
@@ -34,6 +36,7 @@ export function Disks({
         <Stack hasGutter>
           {disks.map(({ disk, seen }) => {
             const stuck = record.ended ? null : behind(seen);
+            const left = sourceImage(disk);
             return (
               <StackItem key={disk.target}>
                 <Bar
@@ -42,6 +45,15 @@ export function Disks({
                   measureLocation={ProgressMeasureLocation.outside}
                   helperText={said(disk, seen, record.ended)}
                 />
+                {left && (
+                  <HelperText>
+                    <HelperTextItem
+                      variant={disk.source_image === "unknown" ? "warning" : "default"}
+                    >
+                      {left}
+                    </HelperTextItem>
+                  </HelperText>
+                )}
                 {stuck && <Alert isInline isPlain variant="warning" title={stuck} />}
               </StackItem>
             );
@@ -73,4 +85,17 @@ export function said(disk: Disk, seen: CopyProgress, ended: boolean): string {
       : [`the guest writes ${rate(seen.written_bytes_per_s)}`]),
     ...(disk.created ? ["its image was made for this migration"] : []),
   ].join(" · ");
+}
+
+/** What has become of the source's image, and why; null while the migration runs. */
+export function sourceImage(disk: Disk): string | null {
+  const { source_image: state, source_image_reason: why } = disk;
+  if (state === "kept" && !why) return null;
+  const what = {
+    kept: "is kept",
+    removing: "is being removed",
+    removed: "was removed",
+    unknown: "may be gone",
+  }[state];
+  return `The source's image ${what}${why ? `: ${why}` : ""}`;
 }
