@@ -71,9 +71,19 @@ def counter(name: str, each: float, **labels: str) -> dict[str, str]:
     return {f"{name}{{{SERVICE}{more}}}": rising(each)}
 
 
+def held(within: float, above: float) -> dict[str, str]:
+    """Forecasts of silences that are held each minute."""
+    name, more = "vmtune_forecasts_held_total", 'basis="before",figure="silence"'
+    return {
+        f'{name}{{{SERVICE},{more},place="within"}}': rising(within),
+        f'{name}{{{SERVICE},{more},place="above"}}': rising(above),
+    }
+
+
 REQUESTS = "vmtune_http_request_duration_seconds"
 OLD_SCAN = "vmtune_cluster_drift_oldest_scan_timestamp_seconds"
 CASES = {
+    "VmtuneForecastBoundsOff": Case(held(7, 3), held(9, 1), minutes=120),
     "VmtuneDown": Case(gauge("up", 0), gauge("up", 1)),
     "VmtuneDatabaseDown": Case(gauge("vmtune_database_up", 0), gauge("vmtune_database_up", 1)),
     "VmtuneHostDown": Case(

@@ -68,7 +68,7 @@ COMMANDS = {
     ),
     "forecast": (
         _HERE + "migration.forecast:forecast",
-        "Forecast a migration of VM: time, silence, whether it ends.",
+        "Forecasts of migrations, and how good they were.",
     ),
     "migrate": (_HERE + "migration.migrate:migrate", "Migrate VM live and watch the migration."),
     "migration": (_HERE + "migration.migration:migration", "Migrations, running and past."),

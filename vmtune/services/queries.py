@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from vmtune.errors import NotFound, Problem, VmtuneError
+from vmtune.forecast.held import HeldForecast, KeptForecast
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.migration.controller_record import ReaperRound
@@ -91,6 +93,26 @@ class Queries:
                 name: of_host.get(name) or facts.readings.get(name, nothing)
                 for name in self._tunables
             },
+        )
+
+    async def migration_forecasts(self, migration: UUID) -> tuple[KeptForecast, ...]:
+        """A migration's forecasts, in the order in which they were made.
+
+        :raise NotFound: no such migration.
+        """
+        return await asyncio.to_thread(self._store.forecasts.of, migration)
+
+    async def held_forecasts(
+        self,
+        profile: str | None,
+        host: str | None,
+        since: datetime | None,
+        limit: int,
+        reach: Reach = EVERYTHING,
+    ) -> tuple[HeldForecast, ...]:
+        """Forecasts whose migrations have ended, the latest first."""
+        return await asyncio.to_thread(
+            self._store.forecasts.held, profile, host, since, limit=limit, reach=reach
         )
 
     async def profiles(self, contains: str, after: str | None, limit: int) -> Page[Profile]:

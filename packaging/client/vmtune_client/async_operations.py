@@ -119,6 +119,17 @@ class Operations:
         found: m.IntegrityView = await self._ask(Request("GET", "/audit/integrity"))
         return found
 
+    async def check_forecasts(
+        self, *, profile: str | None = None, host: str | None = None, since: str | None = None
+    ) -> m.ForecastCheck:
+        """Hold forecasts against what happened: their errors, how often their bounds held, and whether what was to end did; by profile, hosts and week."""
+        found: m.ForecastCheck = await self._ask(
+            Request(
+                "GET", "/forecasts/check", query={"profile": profile, "host": host, "since": since}
+            )
+        )
+        return found
+
     async def check_host(self, name: str, *, to: str | None = None) -> m.HostCheckView:
         """Try what a migration needs of a host, or of two, by a new connection."""
         found: m.HostCheckView = await self._ask(
@@ -761,6 +772,13 @@ class Operations:
         """The metrics of runs: what each measures, and which direction is better."""
         found: m.MetricPage = await self._ask(
             Request("GET", "/run-metrics", query={"limit": limit, "after": after})
+        )
+        return found
+
+    async def list_migration_forecasts(self, migration: str) -> m.KeptForecasts:
+        """The forecasts of a migration, and what came of them."""
+        found: m.KeptForecasts = await self._ask(
+            Request("GET", f"/migrations/{segment(migration)}/forecasts")
         )
         return found
 

@@ -19,6 +19,8 @@ AuditFormat = Literal["jsonl", "csv"]
 
 AuditSort = Literal["-at", "at"]
 
+Basis = Literal["before", "running"]
+
 BootEnd = Literal["user space", "given up", "died"]
 
 BootMarkName = Literal["guest", "firmware", "loading", "kernel", "user space"]
@@ -300,6 +302,20 @@ WebhookEvent = Literal[
 ]
 
 
+class AccuracyView(TypedDict):
+    """How good the forecasts of one figure were; errors are shares of what happened."""
+
+    count: int
+    median_error: float
+    p90_error: float
+    median_off: float
+    p90_off: float
+    within: float
+    others_count: int
+    others_median_error: float | None
+    others_p90_error: float | None
+
+
 class Activities(TypedDict):
     """What runs, then what ended last."""
 
@@ -396,6 +412,16 @@ class AttentionView(TypedDict):
     concern: Concern
     count: int
     subjects: list[SubjectView]
+
+
+class BasisCheck(TypedDict):
+    """The forecasts of one basis."""
+
+    basis: Basis
+    overall: ForecastCheckRow
+    by_profile: list[ForecastCheckRow]
+    by_path: list[ForecastCheckRow]
+    by_week: list[ForecastCheckRow]
 
 
 class BlockRecord(TypedDict):
@@ -1055,6 +1081,26 @@ class FindingView(TypedDict):
     evidence: dict[str, str | int]
 
 
+class ForecastCheck(TypedDict):
+    """Forecasts of migrations that have ended, held against what happened."""
+
+    truncated: bool
+    items: list[BasisCheck]
+
+
+class ForecastCheckRow(TypedDict):
+    """Some forecasts together."""
+
+    key: str | None
+    forecasts: int
+    ends_told: int
+    ends_right: float | None
+    may_not: int
+    total_time: AccuracyView | None
+    silence: AccuracyView | None
+    bytes: AccuracyView | None
+
+
 class ForecastNeedsView(TypedDict):
     """What would let the migration end: each by itself would."""
 
@@ -1134,6 +1180,17 @@ class GuestPassView(TypedDict):
     guest_us: int
     duration_us: int
     written_bytes: int
+
+
+class HappenedView(TypedDict):
+    """What came of a forecast."""
+
+    ended: bool | None
+    total_ms: float | None
+    silence_ms: float | None
+    sent_bytes: float | None
+    others_total_ms: float | None
+    others_silence_ms: float | None
 
 
 class Health(TypedDict):
@@ -1341,6 +1398,26 @@ class IntentView(TypedDict):
 
     stated: dict[str, Any]
     text: str
+
+
+class KeptForecastView(TypedDict):
+    """A forecast that is kept with a migration."""
+
+    basis: Basis
+    made_at: str
+    model: int
+    ends: bool | None
+    total_ms: RangeView | None
+    silence_ms: RangeView | None
+    sent_bytes: RangeView | None
+    inputs: dict[str, Any]
+    happened: HappenedView | None
+
+
+class KeptForecasts(TypedDict):
+    """A migration's forecasts, in the order in which they were made."""
+
+    items: list[KeptForecastView]
 
 
 class LabelsReplace(TypedDict):

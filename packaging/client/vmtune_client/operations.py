@@ -113,6 +113,17 @@ class Operations:
         found: m.IntegrityView = self._ask(Request("GET", "/audit/integrity"))
         return found
 
+    def check_forecasts(
+        self, *, profile: str | None = None, host: str | None = None, since: str | None = None
+    ) -> m.ForecastCheck:
+        """Hold forecasts against what happened: their errors, how often their bounds held, and whether what was to end did; by profile, hosts and week."""
+        found: m.ForecastCheck = self._ask(
+            Request(
+                "GET", "/forecasts/check", query={"profile": profile, "host": host, "since": since}
+            )
+        )
+        return found
+
     def check_host(self, name: str, *, to: str | None = None) -> m.HostCheckView:
         """Try what a migration needs of a host, or of two, by a new connection."""
         found: m.HostCheckView = self._ask(
@@ -747,6 +758,13 @@ class Operations:
         """The metrics of runs: what each measures, and which direction is better."""
         found: m.MetricPage = self._ask(
             Request("GET", "/run-metrics", query={"limit": limit, "after": after})
+        )
+        return found
+
+    def list_migration_forecasts(self, migration: str) -> m.KeptForecasts:
+        """The forecasts of a migration, and what came of them."""
+        found: m.KeptForecasts = self._ask(
+            Request("GET", f"/migrations/{segment(migration)}/forecasts")
         )
         return found
 

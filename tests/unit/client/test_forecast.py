@@ -133,3 +133,70 @@ def test_against_the_service(real: Api, vmtune: Vmtune, monkeypatch: pytest.Monk
     assert found["prospect"]["total_ms"]["low"] > 0
     assert vmtune("forecast", str(VM), "--to", "nowhere").code == 1
     assert vmtune("forecast", str(VM)).code == 1
+
+
+def accuracy(**more: Any) -> dict[str, Any]:
+    usual = {"count": 20, "median_error": 0.05, "p90_error": 0.31, "median_off": 400.0}
+    usual |= {"p90_off": 2_000.0, "within": 0.9, "others_count": 12}
+    return {**usual, "others_median_error": 0.5, "others_p90_error": 7.8, **more}
+
+
+def row(key: str | None, **more: Any) -> dict[str, Any]:
+    usual: dict[str, Any] = {"key": key, "forecasts": 20, "ends_told": 19, "ends_right": 0.95}
+    return {**usual, "may_not": 2, "total_time": accuracy(), "silence": None, "bytes": None, **more}
+
+
+def checked(**more: Any) -> dict[str, Any]:
+    rows = {"by_profile": [row(None), row("fast")], "by_path": [row("rack1 to rack2")]}
+    item = {"basis": "before", "overall": row(None), **rows, "by_week": [row("2026-11-16")]}
+    return {"truncated": False, "items": [item], **more}
+
+
+def test_forecasts_are_held_against_what_happened(service: StubService, vmtune: Vmtune) -> None:
+    service.on("GET", "/forecasts/check", checked())
+    ran = vmtune("forecast", "check", "--profile", "fast", "--since", "2026-11-01T00:00:00Z")
+    assert ran.code == 0
+    assert "20 forecasts; whether it ends: known of 19, right for 95%, 2 said it may not" in ran.out
+    assert "50%, 90 % within 780%" in ran.out
+    rows = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert "total time 20 5%, 400 ms 31%, 2.0 s 90% 50%, 90 % within 780%" in rows
+    assert any(line.startswith("no profile 20 95% 5% to 31% 90%") for line in rows)
+    assert not any("rack1" in line for line in rows)  # the only pair: as all together
+    query = service.only("GET", "/forecasts/check").query
+    assert query == {"profile": ["fast"], "since": ["2026-11-01T00:00:00Z"]}
+
+
+def test_nothing_was_held_yet(service: StubService, vmtune: Vmtune) -> None:
+    service.on("GET", "/forecasts/check", {"truncated": False, "items": []})
+    assert "no forecasts" in vmtune("forecast", "check").out
+    assert vmtune("forecast", "-o", "json", "check").document["items"] == []
+
+
+@pytest.mark.parametrize("before", [("of",), ()])
+def test_a_vm_may_have_the_name_of_a_subcommand(
+    service: StubService, vmtune: Vmtune, before: tuple[str, ...]
+) -> None:
+    answer(service, candidate("p", ENDS))
+    service.on("GET", "/vms", page(docs.vm(name="check"), problems=[]))
+    ran = vmtune("forecast", *before, "check", "--to", "rack2")
+    assert (ran.code, service.only("POST", f"/vms/{docs.VM}/forecasts").body["fresh"]) == (0, False)
+
+
+def test_a_migration_shows_its_forecast_next_to_its_outcome(
+    service: StubService, vmtune: Vmtune
+) -> None:
+    record = docs.migration(state="completed", ended=True)
+    kept = {"basis": "before", "made_at": "2026-11-21T09:00:00Z", "model": 1, "inputs": {}}
+    figures = {"ends": True, "total_ms": between(9e3, 2e4, 3e4), "sent_bytes": None}
+    figures |= {"silence_ms": between(20, 50, 90)}
+    happened = {"ended": True, "total_ms": 25e3, "silence_ms": 100.0, "sent_bytes": 2e9}
+    service.on("GET", f"/migrations/{record['id']}", record)
+    service.on(
+        "GET",
+        f"/migrations/{record['id']}/forecasts",
+        {"items": [{**kept, **figures, "happened": happened}]},
+    )
+    ran = vmtune("migration", "show", record["id"])
+    said = " ".join(ran.out.split())
+    assert "forecast before it: ends (it did), time 20 s (9.0 s to 30 s): 25 s" in said
+    assert "silence 50 ms (20 ms to 90 ms): 100 ms" in said

@@ -1402,6 +1402,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/forecasts/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check Forecasts
+         * @description Hold forecasts against what happened: their errors, how often their bounds held, and whether
+         *     what was to end did; by profile, hosts and week. Next to it: what users have without.
+         */
+        get: operations["check_forecasts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/migrations/{migration}/forecasts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Migration Forecasts
+         * @description The forecasts of a migration, and what came of them.
+         */
+        get: operations["list_migration_forecasts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/hooks/qemu": {
         parameters: {
             query?: never;
@@ -2499,6 +2540,42 @@ export interface components {
          */
         AbortState: "none" | "requested" | "aborted" | "too late";
         /**
+         * AccuracyView
+         * @description How good the forecasts of one figure were; errors are shares of what happened.
+         */
+        AccuracyView: {
+            /** Count */
+            count: number;
+            /** Median Error */
+            median_error: number;
+            /**
+             * P90 Error
+             * @description 90 % of the errors are at most this.
+             */
+            p90_error: number;
+            /**
+             * Median Off
+             * @description In the figure's unit: milliseconds or bytes.
+             */
+            median_off: number;
+            /** P90 Off */
+            p90_off: number;
+            /**
+             * Within
+             * @description The share within the bounds; 0.9 is meant.
+             */
+            within: number;
+            /**
+             * Others Count
+             * @description How many have what users have without a forecast.
+             */
+            others_count: number;
+            /** Others Median Error */
+            others_median_error: number | null;
+            /** Others P90 Error */
+            others_p90_error: number | null;
+        };
+        /**
          * Activities
          * @description What runs, then what ended last.
          */
@@ -2818,6 +2895,26 @@ export interface components {
          * @enum {string}
          */
         AuditSort: "-at" | "at";
+        /**
+         * Basis
+         * @description What a forecast was made from.
+         * @enum {string}
+         */
+        Basis: "before" | "running";
+        /**
+         * BasisCheck
+         * @description The forecasts of one basis.
+         */
+        BasisCheck: {
+            basis: components["schemas"]["Basis"];
+            overall: components["schemas"]["ForecastCheckRow"];
+            /** By Profile */
+            by_profile: components["schemas"]["ForecastCheckRow"][];
+            /** By Path */
+            by_path: components["schemas"]["ForecastCheckRow"][];
+            /** By Week */
+            by_week: components["schemas"]["ForecastCheckRow"][];
+        };
         /**
          * BlockRecord
          * @description Everything that was recorded. Times are milliseconds on the measurement's timeline, which
@@ -5010,6 +5107,53 @@ export interface components {
             };
         };
         /**
+         * ForecastCheck
+         * @description Forecasts of migrations that have ended, held against what happened.
+         */
+        ForecastCheck: {
+            /**
+             * Truncated
+             * @description There are more: only the latest were looked at.
+             */
+            truncated: boolean;
+            /**
+             * Items
+             * @description One for each basis of which there are forecasts.
+             */
+            items: components["schemas"]["BasisCheck"][];
+        };
+        /**
+         * ForecastCheckRow
+         * @description Some forecasts together.
+         */
+        ForecastCheckRow: {
+            /**
+             * Key
+             * @description Which they are: the profile, the two hosts, or the week's Monday; null for all, and for migrations without a profile.
+             */
+            key: string | null;
+            /** Forecasts */
+            forecasts: number;
+            /**
+             * Ends Told
+             * @description Of how many it can be said whether their migration ended by itself.
+             */
+            ends_told: number;
+            /**
+             * Ends Right
+             * @description The share of these that said so, of those that said yes or no.
+             */
+            ends_right: number | null;
+            /**
+             * May Not
+             * @description Of these, how many said that it may not.
+             */
+            may_not: number;
+            total_time: components["schemas"]["AccuracyView"] | null;
+            silence: components["schemas"]["AccuracyView"] | null;
+            bytes: components["schemas"]["AccuracyView"] | null;
+        };
+        /**
          * ForecastNeedsView
          * @description What would let the migration end: each by itself would.
          */
@@ -5265,6 +5409,33 @@ export interface components {
              * @description How much memory the pass went over.
              */
             written_bytes: number;
+        };
+        /**
+         * HappenedView
+         * @description What came of a forecast.
+         */
+        HappenedView: {
+            /**
+             * Ended
+             * @description Whether the migration ended by itself; null where that cannot be said, since it was helped or given up before. Only one that did has figures.
+             */
+            ended: boolean | null;
+            /** Total Ms */
+            total_ms: number | null;
+            /** Silence Ms */
+            silence_ms: number | null;
+            /** Sent Bytes */
+            sent_bytes: number | null;
+            /**
+             * Others Total Ms
+             * @description What users have without a forecast: what remained, divided by the throughput, as soon as QEMU said one.
+             */
+            others_total_ms: number | null;
+            /**
+             * Others Silence Ms
+             * @description QEMU's last `expected-downtime`.
+             */
+            others_silence_ms: number | null;
         };
         /**
          * Health
@@ -5999,6 +6170,52 @@ export interface components {
              * @description The same in words.
              */
             text: string;
+        };
+        /**
+         * KeptForecastView
+         * @description A forecast that is kept with a migration.
+         */
+        KeptForecastView: {
+            /** @description Made before the migration by a measurement of the guest, or while it ran. */
+            basis: components["schemas"]["Basis"];
+            /**
+             * Made At
+             * Format: date-time
+             */
+            made_at: string;
+            /**
+             * Model
+             * @description The version of what computed it.
+             */
+            model: number;
+            /**
+             * Ends
+             * @description Null for: it may not.
+             */
+            ends: boolean | null;
+            total_ms: components["schemas"]["RangeView"] | null;
+            silence_ms: components["schemas"]["RangeView"] | null;
+            sent_bytes: components["schemas"]["RangeView"] | null;
+            /**
+             * Inputs
+             * @description What it was made from, with ages.
+             */
+            inputs: {
+                [key: string]: unknown;
+            };
+            /** @description Null until the migration has ended. */
+            happened: components["schemas"]["HappenedView"] | null;
+        };
+        /**
+         * KeptForecasts
+         * @description A migration's forecasts, in the order in which they were made.
+         */
+        KeptForecasts: {
+            /**
+             * Items
+             * @description The items of this page.
+             */
+            items: components["schemas"]["KeptForecastView"][];
         };
         /**
          * LabelsReplace
@@ -22588,6 +22805,249 @@ export interface operations {
             };
             /** @description The request conflicts with stored data or a running operation; `errors` has the reasons. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    check_forecasts: {
+        parameters: {
+            query?: {
+                /** @description Only of migrations with this profile; empty for without. */
+                profile?: string | null;
+                /** @description Source or destination. */
+                host?: string | null;
+                /** @description Ended then or later. */
+                since?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForecastCheck"];
+                };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_migration_forecasts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the migration. */
+                migration: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeptForecasts"];
+                };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

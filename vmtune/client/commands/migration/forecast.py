@@ -1,17 +1,49 @@
-"""``vmtune forecast``: how long a migration would take, how still, and whether it would end."""
+"""``vmtune forecast``: how long a migration would take, how still, whether it ends; and how
+good such forecasts were."""
 
 from __future__ import annotations
 
 import click
+from click.shell_completion import CompletionItem
 
 from vmtune.client.complete import hosts, profiles, vms
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
 from vmtune.client.values import parse_assignments
 from vmtune.client.views.forecast import lines
+from vmtune.client.views.forecast_checks import check_lines
 from vmtune.client.vms import resolve
 
 
-@click.command()
+class _OfVm(click.Group):
+    """A group whose first argument is a VM where it is no subcommand: the word ``of`` may be left
+    out."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """With the word that was left out."""
+        to = any(each == "--to" or each.startswith("--to=") for each in args)
+        named = any(not each.startswith("-") for each in args)
+        known = not to and any(each in self.commands for each in args)
+        if (to or named) and not known and args[0] != "of":
+            args = ["of", *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Subcommands, and VMs."""
+        (argument,) = (p for p in self.commands["of"].params if isinstance(p, click.Argument))
+        vms_too = argument.shell_complete(ctx, incomplete)
+        return [*super().shell_complete(ctx, incomplete), *vms_too]
+
+
+@click.group(cls=_OfVm)
+@common
+def forecast() -> None:
+    """Forecasts of migrations, and how good they were.
+
+    `vmtune forecast VM --to HOST` is short for `vmtune forecast of VM --to HOST`.
+    """
+
+
+@forecast.command()
 @click.argument("vm", shell_complete=vms)
 @click.option(
     "--to", "destination", required=True, shell_complete=hosts, help="The host to migrate to."
@@ -35,7 +67,7 @@ from vmtune.client.vms import resolve
 @click.option("--fresh", is_flag=True, help="Measure the VM anew.")
 @common
 @pass_session
-def forecast(
+def of(
     session: Session,
     vm: str,
     destination: str,
@@ -65,3 +97,21 @@ def forecast(
     prospects = [each["prospect"] for each in document["candidates"]]
     sure = all(found is not None and found["ends"] is True for found in prospects)
     return CLEAN if sure else DIFFERENCES
+
+
+@forecast.command()
+@click.option("--profile", shell_complete=profiles, help="Only of migrations with this profile.")
+@click.option("--host", shell_complete=hosts, help="Only from or to this host.")
+@click.option("--since", help="Only of migrations that ended since, such as 2026-11-21T00:00:00Z.")
+@common
+@pass_session
+def check(session: Session, profile: str | None, host: str | None, since: str | None) -> None:
+    """Hold forecasts against what happened.
+
+    A migration keeps the forecast that was made for it within the 10 minutes before, and what was
+    expected when it could first be told whether it ends. ERROR is the median; WITHOUT FORECASTS is
+    the error of what remains divided by the throughput, and of QEMU's expected downtime.
+    """
+    query = {"profile": profile, "host": host, "since": since}
+    document = session.client.get("/forecasts/check", query)
+    session.show(document, lambda: check_lines(document))

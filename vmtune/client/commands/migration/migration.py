@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 
 import click
 
@@ -17,9 +18,11 @@ from vmtune.client.session import Session, common, listing, pass_session, watcha
 from vmtune.client.values import parse_assignments
 from vmtune.client.views import render
 from vmtune.client.views.controllers import record_lines
+from vmtune.client.views.forecast_checks import kept_lines
 from vmtune.client.views.now import progress_lines
 from vmtune.client.views.output import Column, table
 from vmtune.client.vms import resolve
+from vmtune.errors import VmtuneError
 
 
 @click.group()
@@ -112,14 +115,23 @@ def _cells(row: Document) -> tuple[str, ...]:
 @pass_session
 def show(session: Session, id: str) -> None:
     """Show a migration and the outcome of each tunable; of a running one also its progress."""
-    record = session.client.get(f"{_path(session, id)}")
+    path = _path(session, id)
+    record = session.client.get(path)
 
     def shown() -> Iterator[str]:
         yield from lines(record)
+        yield from kept_lines(_forecasts(session.client, path))
         if not (record["ended"] or record["queued"]):
             yield from progress_lines(session.client, record)
 
     session.show(record, shown)
+
+
+def _forecasts(client: Client, path: str) -> list[Document]:
+    """Those that are kept with it; none where they cannot be had: an older service has none."""
+    with suppress(VmtuneError):
+        return list(client.get(f"{path}/forecasts")["items"])
+    return []
 
 
 @migration.command()
