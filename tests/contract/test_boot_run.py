@@ -116,6 +116,21 @@ def test_updates_of_memory_regions_are_counted_with_kvm(folder: Path) -> None:
     assert found["booted"] == (result.state is RunState.COMPLETED)
 
 
+def test_the_guest_maps_the_memory_of_devices_again_and_again(folder: Path) -> None:
+    """By TCG: also behind a bridge. By KVM: each makes two updates, so that there are thousands."""
+    behind = replace(PROJECT, bridges=1, devices=2, remaps=50)
+    assert boot(folder, behind).state is RunState.COMPLETED
+    if not kvm_usable():
+        pytest.skip("no usable /dev/kvm")
+    few = replace(PROJECT, accelerator=Accelerator.KVM, devices=2)
+    updates = []
+    for cell in (few, replace(few, remaps=1000)):
+        result = boot(folder, cell, max_seconds=200)
+        assert result.state is RunState.COMPLETED, result.failure
+        updates.append(reduce_boot(result.record)["memory_region_updates"])
+    assert updates[1] - updates[0] == 2 * 1000
+
+
 def test_linux(folder: Path, linux: None) -> None:
     result = boot(folder, LINUX)
     assert (result.state, result.failure) == (RunState.COMPLETED, "")

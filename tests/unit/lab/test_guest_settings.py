@@ -39,6 +39,7 @@ DEFAULTS = {
     "io_ms": 1000,
     "io_wait": 0,
     "io_check": 0,
+    "remaps": 0,
 }
 
 
@@ -100,6 +101,7 @@ MIB = 1 << 20
         ("stride=1\tregion=1", {"region_bytes": 1, "stride_bytes": 1}),
         ("region=1M region=2M", {"region_bytes": 2 * MIB}),
         ("skew=80", {"skew_percent": 80}),
+        ("remaps=4500", {"remaps": 4500}),
         ("dirty_mb=1000000 beat_ms=5 ring=3", {"dirty_mb": 1_000_000, "beat_ms": 5, "ring": 3}),
         ("zero=60 random=40", {"zero_percent": 60, "random_percent": 40}),
         ("region=1M stride=16 check=1", {"region_bytes": MIB, "stride_bytes": 16, "check": 1}),

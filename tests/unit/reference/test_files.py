@@ -80,6 +80,7 @@ def test_what_ships() -> None:
         "noise": "campaign",
         "ring-sizes": "campaign",
         "srcu-boot": "boot",
+        "srcu-boot-updates": "boot",
         "srcu-updates": "srcu",
         "stock-against-tuned": "campaign",
         "zero-copy-load": "campaign",

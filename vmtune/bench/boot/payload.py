@@ -53,6 +53,8 @@ async def prepare_guest(scenario: BootScenario, cache: Path) -> BootGuestFiles:
     digest = hashlib.sha256(program).hexdigest()[:_DIGITS]
     region = max(_REGION_BYTES, scenario.cell.vcpus * PAGE_BYTES)
     line = Workload(region_bytes=region, idle_ms=_REST_MS).command_line()
+    if scenario.cell.remaps:
+        line += f" remaps={scenario.cell.remaps}"
     return BootGuestFiles(f"vmtune's guest {digest}", program, line)
 
 

@@ -44,6 +44,7 @@
 #include "io.h"
 #include "line.h"
 #include "memory.h"
+#include "remap.h"
 #include "serial.h"
 #include "settings.h"
 #include "worker.h"
@@ -108,6 +109,8 @@ static int start(const struct start_info *info)
     if (job.workers > MOST_CPUS)
         return fault("vcpus", "are more than ", MOST_CPUS, "");
     job.ticks_per_ms = clock_calibrate();
+    if (remap_devices(job.settings.remaps))
+        return fault("remaps", "are ", job.settings.remaps, ", and no device has memory to map");
     return job.settings.io_depth ? start_io(memory) : start_workers(memory);
 }
 

@@ -87,6 +87,7 @@ static const struct parameter {
     {"io_ms", offsetof(struct settings, io_ms), 0},
     {"io_wait", offsetof(struct settings, io_wait), 0},
     {"io_check", offsetof(struct settings, io_check), 0},
+    {"remaps", offsetof(struct settings, remaps), 0},
 };
 
 static const char *parse_parameter(const char *name, uint32_t name_length,

@@ -27,6 +27,8 @@ struct settings {
     uint32_t io_ms;             /* io_ms=1000   load that counts */
     uint32_t io_wait;           /* io_wait=0    0: look for answers; 1: halt until an interrupt */
     uint32_t io_check;          /* io_check=0   1: verify what is read; the disk begins as zeros */
+
+    uint32_t remaps;            /* remaps=0     before it begins, see remap.h */
 };
 
 struct settings_error {

@@ -16,7 +16,7 @@ that says what kind of benchmark it is::
     runtime_s = 10
 
 or ``[boot]`` with ``guests``, ``firmware``, ``accelerators``, ``vcpus``, ``memory_bytes``,
-``acpi``, ``bridges`` and ``devices``, where
+``acpi``, ``bridges``, ``devices`` and ``remaps``, where
 what cannot be started by a firmware is left out, or ``[srcu]`` with ``vcpus``.
 
 It is run as the campaign that it stands for (:func:`campaign_of`), and is taken wherever a
@@ -55,7 +55,7 @@ from vmtune.bench.model.scenario.block import (
     BlockScenario,
 )
 from vmtune.bench.model.scenario.block_target import LiveTarget
-from vmtune.bench.model.scenario.boot import BootScenario, why_not
+from vmtune.bench.model.scenario.boot import BootScenario, why_no_remaps, why_not
 from vmtune.bench.model.scenario.matrix_cells import (
     LEAST_BLOCK_BYTES,
     MAX_BLOCK_BYTES,
@@ -63,6 +63,7 @@ from vmtune.bench.model.scenario.matrix_cells import (
     MAX_DEVICES,
     MAX_IODEPTH,
     MAX_JOBS,
+    MAX_REMAPS,
     MAX_SPINNING,
     Accelerator,
     BlockCell,
@@ -217,11 +218,12 @@ class BootMatrix:
     acpi: Annotated[tuple[bool, ...], _several(bool)] = (True,)
     bridges: Annotated[tuple[int, ...], _several(_count(0, MAX_BRIDGES))] = (0,)
     devices: Annotated[tuple[int, ...], _several(_count(0, MAX_DEVICES))] = (0,)
+    remaps: Annotated[tuple[int, ...], _several(_count(0, MAX_REMAPS))] = (0,)
 
     @property
     def cells(self) -> tuple[BootCell, ...]:
         """Every combination that can be, the first list outermost."""
-        return tuple(
+        combined = (
             BootCell(*each)
             for each in product(
                 self.guests,
@@ -232,8 +234,13 @@ class BootMatrix:
                 self.acpi,
                 self.bridges,
                 self.devices,
+                self.remaps,
             )
-            if not why_not(each[0], each[1])
+        )
+        return tuple(
+            cell
+            for cell in combined
+            if not why_not(cell.guest, cell.firmware) and not why_no_remaps(cell)
         )
 
 

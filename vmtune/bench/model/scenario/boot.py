@@ -54,6 +54,15 @@ def why_not(guest: BootGuest, firmware: Firmware) -> str:
     return ""
 
 
+def why_no_remaps(cell: BootCell) -> str:
+    """Why its guest cannot map memory of devices again; empty where it can, or is not to."""
+    if cell.remaps and cell.guest is not BootGuest.PROJECT:
+        return "only the project's guest maps devices again and again"
+    if cell.remaps and not cell.devices:
+        return "there is no device whose memory the guest could map"
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class BootScenario(Named):
     """What one boot is to do.
@@ -115,6 +124,8 @@ class BootScenario(Named):
             ("cell.devices", cell.devices <= room, "too_many_devices",
              f"{cell.devices} devices do not fit on the root bus and {cell.bridges} bridges",
              f"give at most {room}, or more bridges: each has room for {DEVICES_ON_BRIDGE}"),
+            ("cell.remaps", not why_no_remaps(cell), "nothing_to_remap", why_no_remaps(cell),
+             f"boot the guest {BootGuest.PROJECT} with at least one device"),
             (f"values.{RING}", not self.dirty_ring_entries or self.needs_kvm, "needs_kvm",
              "the dirty ring is KVM's", f"leave it out, or use {Accelerator.KVM}"),
         ]  # fmt: skip

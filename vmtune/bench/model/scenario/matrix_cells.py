@@ -21,6 +21,7 @@ MAX_DEVICES = 256
 DEVICES_ON_ROOT = 8
 """Devices of a boot on the root bus itself; more need bridges."""
 DEVICES_ON_BRIDGE = 31
+MAX_REMAPS = 100_000
 MAX_SPINNING = 256
 """vCPUs of the benchmark of updates: each is a thread that spins."""
 
@@ -109,6 +110,8 @@ class BootCell:
     :param bridges: PCI bridges.
     :param devices: PCI devices with a memory of their own (ivshmem-plain), as many on each bus as
         can be: wherever firmware or kernel maps one, KVM's memory regions change.
+    :param remaps: how often the project's guest unmaps and maps the memory of a device before it
+        begins, one device after the other: two updates of KVM's memory regions each.
     """
 
     guest: BootGuest = BootGuest.PROJECT
@@ -119,13 +122,15 @@ class BootCell:
     acpi: bool = True
     bridges: Annotated[int, Interval(ge=0, le=MAX_BRIDGES)] = 0
     devices: Annotated[int, Interval(ge=0, le=MAX_DEVICES)] = 0
+    remaps: Annotated[int, Interval(ge=0, le=MAX_REMAPS)] = 0
 
     @property
     def name(self) -> str:
         """``linux-ovmf-kvm-2-512m``, and what it has more: ``-noacpi-2bridges-8devices``."""
         memory = _size(self.memory_bytes)
         more = "" if self.acpi else "-noacpi"
-        for count, what in ((self.bridges, "bridge"), (self.devices, "device")):
+        counts = (self.bridges, "bridge"), (self.devices, "device"), (self.remaps, "remap")
+        for count, what in counts:
             more += f"-{count}{what}{'' if count == 1 else 's'}" if count else ""
         return f"{self.guest}-{self.firmware}-{self.accelerator}-{self.vcpus}-{memory}{more}"
 

@@ -18,6 +18,7 @@ _NAMES = {
     "acpi": "acpi",
     "bridges": "bridges",
     "devices": "devices",
+    "remaps": "remaps",
 }
 
 
@@ -51,6 +52,10 @@ _NAMES = {
     help="Number of PCI devices with a memory of their own.",
 )  # fmt: skip
 @click.option(
+    "--remaps", multiple=True, default=["0"], show_default=True,
+    help="How often the project's guest maps the memory of a device again.",
+)  # fmt: skip
+@click.option(
     "--count-regions/--no-count-regions", default=None,
     help="Count the updates of KVM's memory regions; default yes.",
 )  # fmt: skip
@@ -66,6 +71,7 @@ def boot(
     acpis: tuple[str, ...],
     bridges: tuple[str, ...],
     devices: tuple[str, ...],
+    remaps: tuple[str, ...],
     count_regions: bool | None,
     max_seconds: int | None,
     no_wait: bool,
@@ -91,6 +97,7 @@ def boot(
         "acpi": _switches(acpis),
         "bridges": numbers(bridges, "--bridges"),
         "devices": numbers(devices, "--devices"),
+        "remaps": numbers(remaps, "--remaps"),
     }
     rest = {"count_regions": count_regions, "max_seconds": max_seconds}
     return measure(session, wanted("boot", lists, _NAMES, rest, options), no_wait)

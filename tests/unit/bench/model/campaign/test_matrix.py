@@ -112,6 +112,12 @@ def test_defaults() -> None:
     more = {"acpi": [True, False], "bridges": [0, 2], "devices": [0, 8]}
     matrix = from_json({"name": "x", "arms": [{"name": "a"}], "boot": more}).matrix
     assert len({each.name for each in matrix.cells}) == 8
+    more = {"guests": ["project", "linux"], "devices": [0, 8], "remaps": [0, 9]}
+    matrix = from_json({"name": "x", "arms": [{"name": "a"}], "boot": more}).matrix
+    assert [each.name for each in matrix.cells if each.remaps] == [
+        "project-seabios-kvm-1-512m-8devices-9remaps"
+    ]
+    assert len(matrix.cells) == 5
 
 
 @given(

@@ -97,6 +97,10 @@ def test_what_is_left_out_is_usual() -> None:
          {"setup.cell.memory_bytes": "too_little_memory"}),
         ({"cell": {"devices": 9}}, {"setup.cell.devices": "too_many_devices"}),
         ({"cell": {"devices": 40, "bridges": 1}}, {"setup.cell.devices": "too_many_devices"}),
+        ({"cell": {"remaps": 5}}, {"setup.cell.remaps": "nothing_to_remap"}),
+        ({"cell": {"remaps": 5, "devices": 1, "guest": "linux"}},
+         {"setup.cell.remaps": "nothing_to_remap"}),
+        ({"cell": {"remaps": 100_001, "devices": 1}}, {"setup.cell.remaps": "invalid_value"}),
         ({"cell": {"bridges": 17}}, {"setup.cell.bridges": "invalid_value"}),
         ({"cell": {"acpi": "off"}}, {"setup.cell.acpi": "invalid_value"}),
         ({"cell": {}, "max_seconds": 0}, {"setup.max_seconds": "invalid_value"}),
@@ -152,3 +156,5 @@ def test_what_a_machine_has_more_is_part_of_its_name() -> None:
     more = replace(usual, acpi=False, bridges=1, devices=39)
     assert BootScenario(more).name == "boot/project-seabios-kvm-1-512m-noacpi-1bridge-39devices"
     assert boot.from_json(boot.to_json(BootScenario(more))) == BootScenario(more)
+    mapped = BootScenario(replace(usual, devices=8, remaps=4500))
+    assert mapped.name == "boot/project-seabios-kvm-1-512m-8devices-4500remaps"
