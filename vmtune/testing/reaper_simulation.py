@@ -21,6 +21,7 @@ has filled; the cost of write faults, the same in all arms.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from vmtune.engine.reaper.policies import begin
 from vmtune.engine.reaper.settings import PAGES_PER_MIB, Pace, ReaperSettings, Round, fill_ratios
@@ -71,8 +72,44 @@ class Result:
     intervals_ms: tuple[int, ...] = field(repr=False)
 
 
-def simulate(trace: Trace, pace: Pace, ring_entries: int, costs: Costs | None = None) -> Result:
-    """Run *trace* from its beginning to its end with rings of *ring_entries*."""
+class Counted(StrEnum):
+    """Which pages a reaper inside QEMU computes its ratio from."""
+
+    ALL = "all since the round before"
+    """Those of ring-full exits and of the migration's synchronisations, too."""
+    OWN = "the round's own"
+    """As in the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside(Round):
+    """A round of a reaper inside QEMU, which counts ring-full exits.
+
+    :param exits: since the round before.
+    """
+
+    exits: int = 0
+
+    @property
+    def filled(self) -> bool:
+        """Whether some ring was full."""
+        return self.exits > 0
+
+
+def simulate(
+    trace: Trace,
+    pace: Pace,
+    ring_entries: int,
+    costs: Costs | None = None,
+    counted: Counted | None = None,
+    synchronised_every_ms: int = 0,
+) -> Result:
+    """Run *trace* from its beginning to its end with rings of *ring_entries*.
+
+    :param counted: the reaper is inside QEMU, and computes its ratio from these pages; None: it is
+        outside, and sees what a measurement of dirty rates shows.
+    :param synchronised_every_ms: how often the migration empties the rings; 0: never.
+    """
     costs = costs or Costs()
     rings = _Rings(trace, ring_entries, costs)
     intervals = [pace.interval_ms]
@@ -81,14 +118,21 @@ def simulate(trace: Trace, pace: Pace, ring_entries: int, costs: Costs | None = 
     rounds = 0
     for now, pages in enumerate(trace.rows):
         rings.fill(pages)
+        if synchronised_every_ms and (now + 1) % synchronised_every_ms == 0:
+            rings.empty()
         if now + 1 < due:
             continue
-        collecting_ms = rings.empty() * costs.per_page_ms
+        collecting_ms = rings.empty(own=True) * costs.per_page_ms
         rings.stall_all(costs.kick_ms)
         rounds += 1
         cost_ms = costs.round_ms + collecting_ms
         ended = due + collecting_ms
-        pace = pace.after(rings.observed(ended - began, cost_ms))
+        seen = (
+            rings.observed(ended - began, cost_ms)
+            if counted is None
+            else rings.seen_inside(ended - began, cost_ms, counted)
+        )
+        pace = pace.after(seen)
         began = ended
         intervals.append(pace.interval_ms)
         due = ended + pace.interval_ms + costs.round_ms
@@ -123,6 +167,8 @@ class _Rings:
         self._costs = costs
         self._used = [0.0] * trace.vcpus
         self._collected = [0.0] * trace.vcpus
+        self._own = [0.0] * trace.vcpus
+        self._exits_before = 0
         self._standing_ms = [0.0] * trace.vcpus
         self.ring_full = 0
         self.stalls_ms = 0.0
@@ -152,9 +198,14 @@ class _Rings:
         self._standing_ms[vcpu] += stall_ms - stood
         return left_ms - stood
 
-    def empty(self) -> float:
-        """Empty all rings; how many pages they had."""
+    def empty(self, own: bool = False) -> float:
+        """Empty all rings; how many pages they had.
+
+        :param own: it is the reaper's round that does.
+        """
         pages = sum(self._used)
+        if own:
+            self._own = list(self._used)
         for vcpu, used in enumerate(self._used):
             self._collected[vcpu] += used
             self._used[vcpu] = 0.0
@@ -174,3 +225,12 @@ class _Rings:
         # Rounded down, as QEMU does; the little that is added makes up for adding fractions.
         fills = fill_ratios([int(rate + 1e-6) for rate in mib_per_s], measured_ms, self._entries)
         return Round(elapsed_ms, cost_ms, fills, self._entries)
+
+    def seen_inside(self, elapsed_ms: float, cost_ms: float, counted: Counted) -> Round:
+        """What a reaper inside QEMU sees of them."""
+        pages = self._own if counted is Counted.OWN else self._collected
+        fills = tuple(each / self._entries for each in pages)
+        exits = self.ring_full - self._exits_before
+        self._exits_before = self.ring_full
+        self._collected = [0.0] * len(self._collected)
+        return Inside(elapsed_ms, cost_ms, fills, self._entries, exits=exits)
