@@ -97,8 +97,8 @@ $(WEB_READY): web/package-lock.json $(READY)
 	@$(NPM) ci
 	@touch $@
 
-screenshots: packages-for-tests $(READY) $(WEB_BUILT)  ## take the README's screenshots anew, into docs/images
-	@SCREENSHOTS=docs/images $(BIN)/pytest tests/web/test_screenshots.py
+screenshots: packages-for-tests $(READY) $(WEB_BUILT)  ## take the README's screenshots anew, into docs/images; ONLY=overview,migrate takes some
+	@SCREENSHOTS=docs/images ONLY=$(ONLY) $(BIN)/pytest tests/web/test_screenshots.py
 
 bench: packages-for-tests $(READY) $(WEB_BUILT)  ## run the benchmarks; NAME=apply_latency runs one, NAME=soak MINUTES=60 the soak
 	@$(BIN)/python -m tests.perf $(NAME)

@@ -1,10 +1,14 @@
-"""Takes the pictures of README and documentation, of the fleet of the demo: `make screenshots`."""
+"""Takes the pictures of README and documentation, of the fleet of the demo: `make screenshots`, or
+some of them by name: `make screenshots ONLY=overview,migrate`."""
 
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -18,6 +22,9 @@ from vmtune.admin.demo import overview as demo
 from vmtune.model.workload import Workload
 
 FOLDER = os.environ.get("SCREENSHOTS", "")
+ONLY = frozenset(filter(None, os.environ.get("ONLY", "").split(",")))
+NAMES = frozenset(each.stem for each in (Path(__file__).parents[2] / "docs/images").glob("*.png"))
+"""Of all pictures that there are."""
 _TO_TOP = "(here) => here.scrollIntoView()"
 _PATIENCE_MS = 300_000
 MAX_BYTES = 200_000
@@ -27,10 +34,22 @@ pytestmark = [
 ]
 
 
+def pictures(*names: str) -> pytest.MarkDecorator:
+    """Marks a test that takes these pictures: it is left out where none of them is wanted."""
+    assert NAMES.issuperset(names), names
+    return pytest.mark.skipif(bool(ONLY) and ONLY.isdisjoint(names), reason="not in ONLY")
+
+
+def test_pictures_are_asked_for_by_their_names() -> None:
+    assert ONLY <= NAMES, f"no pictures: {sorted(ONLY - NAMES)}; there are {sorted(NAMES)}"
+
+
 def picture(page: Page, name: str) -> None:
-    """Write what the window shows; nothing of it is loading, and it is no larger than a README
-    should load."""
+    """Write what the window shows, if it is wanted; nothing of it is loading, and it is no larger
+    than a README should load."""
     settled(page)
+    if ONLY and name not in ONLY:
+        return
     file = Path(FOLDER) / f"{name}.png"
     page.screenshot(path=file, animations="disabled")
     assert file.stat().st_size < MAX_BYTES, f"{file} is too large"
@@ -53,8 +72,17 @@ def fast(it: Live) -> str:
     return "fast"
 
 
-def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) -> None:
-    watch.refusals |= {"422", "404", "409"}  # of what is typed, and of a VM that is migrating
+@dataclass(frozen=True)
+class Shown:
+    """The demo's fleet: its VMs by name, and the migration that does not end by itself."""
+
+    vms: Mapping[str, str]
+    running: Mapping[str, Any]  # any JSON
+
+
+@pytest.fixture(scope="module")
+def shown(it: Live, fast: str) -> Shown:
+    """The demo's fleet, after a migration that has ended."""
     demo.fill(it.settings, it.client, ("a", "b"), verbose=False)
     it.profile("zero-copy", multifd=True, multifd_channels=4, zero_copy_send=True)
     vms = {vm["name"]: vm["uuid"] for vm in it.client.items("/vms")}
@@ -67,8 +95,13 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
     wait_for(lambda: it.record(moved)["ended"], "mail1 to arrive", within_s=300)
     assert it.record(moved)["state"] == "completed"
     (running,) = it.client.items("/migrations", {"vm": vms[demo.MIGRATING]})
+    return Shown(vms, running)
 
-    page.goto(f"/vms/{vms[demo.DRIFTED]}")
+
+@pictures("vm", "migrate")
+def test_a_vm_and_the_dialog_that_migrates_it(shown: Shown, page: Page, watch: Watch) -> None:
+    watch.refusals |= {"422"}  # of what is typed
+    page.goto(f"/vms/{shown.vms[demo.DRIFTED]}")
     expect(page.get_by_text("Drifted from")).to_be_visible()
     expect(page.get_by_role("grid", name="Settings")).to_be_visible()
     page.get_by_text("Drifted from").evaluate(_TO_TOP)
@@ -79,8 +112,12 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
     dialog.get_by_label("Destination").select_option("b")
     expect(dialog.get_by_label("Plan")).to_contain_text("zero_copy_send")
     picture(page, "migrate")
-    dialog.get_by_role("button", name="Cancel").click()
 
+
+@pictures("profile")
+@pytest.mark.usefixtures("fast")
+def test_the_editor_of_profiles(page: Page, watch: Watch) -> None:
+    watch.refusals |= {"422"}  # of what is typed
     page.goto("/profiles/fast/edit")
     settled(page)
     page.get_by_role("button", name="Show all of Parallel migration").click()
@@ -89,11 +126,22 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
     page.get_by_label("Parallel connections", exact=True).evaluate(_TO_TOP)
     picture(page, "profile")
 
+
+@pictures("overview")
+@pytest.mark.usefixtures("shown")
+def test_the_overview(page: Page) -> None:
     page.goto("/")
     said = page.get_by_label("Needs attention").get_by_text("will not end by itself")
     expect(said).to_be_visible(timeout=_PATIENCE_MS)
     picture(page, "overview")
 
+
+@pictures("migration", "evacuation")
+def test_a_migration_that_is_helped_and_an_evacuation(
+    it: Live, shown: Shown, page: Page, watch: Watch
+) -> None:
+    watch.refusals |= {"404", "409"}  # of a VM that is migrating
+    running, vms = shown.running, shown.vms
     page.goto(f"/migrations/{running['id']}")
     page.get_by_role("button", name="Change bandwidth").click()
     page.get_by_role("dialog").get_by_role("textbox").fill("100MiB/s")
@@ -124,6 +172,7 @@ def test_pictures_of_the_fleet(it: Live, fast: str, page: Page, watch: Watch) ->
     it.client.delete(f"/hosts/b/evacuations/{moves['id']}")
 
 
+@pictures("compare")
 def test_picture_of_a_comparison(it: Live, fast: str, page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 1040})  # down to the last verdict
     page.goto(f"/bench/compare?campaign={compared(it, fast)}")
@@ -162,6 +211,7 @@ STUDY = {
 """That of docs/how-to/tune.md, which shows the file and what came of it."""
 
 
+@pictures("study-search", "study-result", "study-analysis", "study-trials")
 def test_pictures_of_a_study(it: Live, page: Page) -> None:
     id = it.client.post("/studies", STUDY)["id"]
     path = f"/studies/{id}"

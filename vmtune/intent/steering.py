@@ -349,7 +349,7 @@ def _reason(state: Steering, setting: Setting) -> str:
     if setting.throttle_percent > state.throttle_percent > 0:
         return f"{state.throttle_percent} % of throttling does not end it in time"
     if setting.throttle_percent > state.throttle_percent:
-        return "no downtime limit within the silence alone surely ends it in time"
+        return "without throttling no downtime limit within the silence is sure to end it in time"
     if setting.throttle_percent < state.throttle_percent:
         return "it ends early enough without throttling"
     return "with the present downtime limit it would not end, or take longer"

@@ -107,12 +107,18 @@ def test_the_promise_is_a_line() -> None:
 
 
 def test_steps_for_the_same_reason_are_one_line() -> None:
-    steps = [{"reason": "no limit ends it", "forecast": f"{n} s"} for n in range(3)]
-    steps.append({"reason": "the deadline has come"})
+    steps = [
+        {"action": f"throttle {n} %", "reason": f"no limit ends it; expected: {n} s"}
+        for n in range(3)
+    ]
+    steps.append({"action": "switch to post-copy", "reason": "the deadline has come"})
     promise = promised(212, True)
     promise.kept["step_records"] = steps
     shown = [line.strip() for line in lines(promise) if line.startswith("   - ")]
-    assert shown == ["- no limit ends it (3 times)", "- the deadline has come"]
+    assert shown == [
+        "- throttle 2 %: no limit ends it (3 times)",
+        "- switch to post-copy: the deadline has come",
+    ]
 
 
 def test_what_to_try_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:

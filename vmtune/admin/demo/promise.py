@@ -107,8 +107,7 @@ def lines(promise: Promise) -> Iterator[str]:
     yield from table(columns, rows, "none")
     yield ""
     yield f"   {sentence(promise)}"
-    for reason, count in _reasons(promise.kept["step_records"]):
-        text = reason if count == 1 else f"{reason} ({count} times)"
+    for text in _steps(promise.kept["step_records"]):
         yield from textwrap.wrap(text, _WIDTH, initial_indent="   - ", subsequent_indent="     ")
     yield ""
     yield "   What QEMU was asked, and what it ran with:"
@@ -139,12 +138,17 @@ def _row(name: str, record: Document) -> tuple[str, ...]:
     )
 
 
-def _reasons(steps: Sequence[Document]) -> Iterator[tuple[str, int]]:
-    """Why the steps were taken, and how many in a row for the same reason; what was expected is on
-    the migration's page."""
-    reasons = (str(step["reason"]) for step in steps)
-    for reason, same in groupby(reasons):
-        yield reason, len(list(same))
+def _steps(steps: Sequence[Document]) -> Iterator[str]:
+    """What was done and why; of several in a row for the same reason the last. Without the figures,
+    which the migration's page has."""
+
+    def reason_of(step: Document) -> str:
+        return str(step["reason"]).partition("; expected: ")[0]
+
+    for reason, same in groupby(steps, reason_of):
+        *before, last = same
+        times = f" ({len(before) + 1} times)" if before else ""
+        yield f"{last['action']}: {reason}{times}"
 
 
 def sentence(promise: Promise) -> str:
