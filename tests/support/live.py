@@ -143,8 +143,8 @@ class Live:
         return self.service.client
 
     def host(self, which: str) -> lab.HostStatus:
-        """Host a or b of the lab."""
-        return self.status.hosts["ab".index(which)]
+        """Host a or b of the lab, of three c."""
+        return self.status.hosts["abc".index(which)]
 
     def profile(self, name: str, **values: Any) -> None:
         """Store a profile."""
@@ -194,7 +194,7 @@ class Live:
         """On which hosts the VM is, and in which state, as libvirt says."""
         now = lab.status(self.settings)
         return {
-            "ab"[i]: v.state
+            "abc"[i]: v.state
             for i, host in enumerate(now.hosts)
             for v in now.vms
             if v.host == host.name and v.name == vm.name

@@ -15,11 +15,13 @@ from typing import Any
 
 from tests.support.live import Live, Service, why_no_lab
 from vmtune import lab
+from vmtune.client.connection.http import Client
 from vmtune.errors import LabError
 from vmtune.lab.machines import PROGRAMS
 from vmtune.lab.programs import require_programs
 
 STEP_S = 60
+CHECKOUT = Path(__file__).parents[2]
 
 
 def why_no_machines() -> str:
@@ -31,13 +33,15 @@ def why_no_machines() -> str:
     return why_no_lab()
 
 
-def on(host: lab.HostStatus, *command: str) -> subprocess.CompletedProcess[str]:
+def on(
+    host: lab.HostStatus, *command: str, within_s: float = STEP_S
+) -> subprocess.CompletedProcess[str]:
     """Run a command on a machine; it ends by itself."""
     return subprocess.run(
         [*lab.inside(host), *command],
         capture_output=True,
         text=True,
-        timeout=STEP_S,
+        timeout=within_s,
         stdin=subprocess.DEVNULL,
         check=False,
         env={**os.environ, "HOME": "/root", "LC_ALL": "C"},
@@ -74,6 +78,9 @@ def machine_settings(**changes: Any) -> Iterator[lab.LabSettings]:
         address_b=f"10.{second}.{third}.2/24",
         migration_address_a=f"172.16.{third}.1/24",
         migration_address_b=f"172.16.{third}.2/24",
+        name_c=f"vt-{tag}-c",
+        address_c=f"10.{second}.{third}.3/24",
+        migration_address_c=f"172.16.{third}.3/24",
         folder=parent / "lab",
         machines=True,
         **changes,
@@ -111,6 +118,74 @@ class MachineService(Service):
             stderr=self._log,
             env={**os.environ, "HOME": "/root", **self._environment},
         )
+
+
+class PackagedService(MachineService):
+    """One as the package's unit runs it: by the user of its sysusers.d, in the package's folders,
+    without privileges."""
+
+    USER = "vmtune"
+    STATE = "/var/lib/vmtune"
+
+    def __init__(self, settings: lab.LabSettings, host: lab.HostStatus) -> None:
+        folder = settings.folder / "service"
+        sysusers = CHECKOUT / "packaging/sysusers.d/vmtune.conf"
+        said(host, "systemd-sysusers", str(sysusers))
+        said(host, "sh", "-ec", _FOLDERS)
+        said(host, *self._as_user(), "-m", "vmtune", "db", "upgrade", "--quiet")
+        super().__init__(folder, host)
+        self.client = Client(settings.folder / "a/run/vmtune/vmtune.sock")
+
+    def spawn(self) -> subprocess.Popen[bytes]:
+        """The process."""
+        return subprocess.Popen(
+            [*lab.inside(self._host), *self._as_user(), "-m", "vmtune", "serve"],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+        )
+
+    @classmethod
+    def _as_user(cls) -> list[str]:
+        """The start of a command line of Python, by the unit's user and with no more than it."""
+        return [
+            *("setpriv", f"--reuid={cls.USER}", f"--regid={cls.USER}", "--init-groups"),
+            *("--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"),
+            *("env", f"HOME={cls.STATE}", sys.executable),
+        ]
+
+
+_FOLDERS = """
+install -d -o vmtune -g vmtune -m 750 /var/lib/vmtune
+install -d -o vmtune -g vmtune -m 755 /run/vmtune
+"""
+
+
+@contextmanager
+def packaged_machines(**changes: Any) -> Iterator[Live]:
+    """Two machines, and on the first a service as :class:`PackagedService`.
+
+    :param changes: of the lab's settings.
+    """
+    with machine_settings(**changes) as settings:
+        status = lab.up(settings)
+        (settings.folder / "service").mkdir()
+        service = PackagedService(settings, status.hosts[0])
+        try:
+            service.start()
+            yield Live(settings, service, status)
+        finally:
+            service.stop()
+
+
+def why_not_packaged() -> str:
+    """Why no other user than root can run this checkout; empty when one can."""
+    nobody = ("setpriv", "--reuid=nobody", "--clear-groups", "--no-new-privs")
+    words = (sys.executable, "-c", "import vmtune.api.main")
+    ran = subprocess.run(
+        [*nobody, *words], capture_output=True, cwd="/", timeout=STEP_S, check=False
+    )
+    return "this checkout is closed to other users" if ran.returncode else ""
 
 
 @contextmanager

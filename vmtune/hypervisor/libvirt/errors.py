@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import re
+from urllib.parse import urlsplit
+
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.libvirt.certificates import look_at
 from vmtune.hypervisor.libvirt.reach import Remote, explain, said
@@ -16,6 +21,11 @@ _ACCESS_DENIED = 88
 _OPERATION_DENIED = 29
 _PEER_REFUSED = "Failed to verify peer's certificate"
 _AUTH = (45, 60, 79)  # failed, cancelled, unavailable
+_NOT_LET_IN = re.compile(
+    "no polkit agent|no agent is available|access denied by policy|"
+    "libvirt-sock.*Permission denied|Permission denied.*libvirt-sock"
+)
+"""As :data:`~vmtune.hypervisor.libvirt.reach.CAUSES` has it of another machine."""
 
 
 class LibvirtRefused(CommandRefused):
@@ -55,6 +65,20 @@ def translate(number: int, message: str, alive: bool, uri: str) -> VmtuneError:
     return LibvirtRefused(message, number)
 
 
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def _let_in() -> str:
+    return (
+        f"run `usermod --append --groups libvirt {_user()}` and restart the service, or add a "
+        "polkit rule for org.libvirt.unix.manage"
+    )
+
+
 def unreachable(uri: str, number: int, message: str) -> HostUnreachable:
     """The error that opening *uri* ended with. May ask the server for its certificate."""
     known = explain(uri, message)
@@ -68,6 +92,9 @@ def unreachable(uri: str, number: int, message: str) -> HostUnreachable:
         return HostUnreachable(
             f"no connection to {uri}: {cause} ({said(message)})", field="uri", remedy=remedy
         )
+    if not urlsplit(uri).hostname and _NOT_LET_IN.search(message):
+        cause = f"the user {_user()} may not use libvirt on this machine ({said(message)})"
+        return HostUnreachable(f"no connection to {uri}: {cause}", field="uri", remedy=_let_in())
     if number in _AUTH:
         remedy = "give vmtune's user the credentials, or another way in; it cannot be asked for any"
     elif "+ssh" in uri or "+libssh" in uri:

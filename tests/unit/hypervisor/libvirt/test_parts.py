@@ -85,6 +85,20 @@ def test_no_connection_says_what_to_do(uri: str, number: int, hint: str) -> None
 
 
 @pytest.mark.parametrize(
+    "why",
+    [
+        "authentication unavailable: no polkit agent available to authenticate action "
+        "'org.libvirt.unix.manage'",
+        "Failed to connect socket to '/run/libvirt/libvirt-sock': Permission denied",
+    ],
+)
+def test_a_user_who_is_not_let_in_is_told_the_group(why: str) -> None:
+    (problem,) = unreachable("qemu:///system", 79, why).problems
+    assert "may not use libvirt on this machine" in problem.message
+    assert "usermod --append --groups libvirt" in problem.remedy
+
+
+@pytest.mark.parametrize(
     ("uri", "peer"),
     [
         ("qemu:///system", ""),
