@@ -16,7 +16,7 @@ MKDOCS := said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz test-transports test-releases test-ansible test-nova test-clients test-container web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz lab-releases test-transports test-releases test-ansible test-nova test-clients test-container web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,7 +115,11 @@ fault: packages-for-tests $(READY)  ## faults at random moments of migrations (h
 test-transports: packages-for-tests $(READY)  ## SSH, TLS, TCP with SASL, libssh and polkit between lab machines (as root; takes minutes)
 	@$(BIN)/pytest tests/transports $(PYTEST_ARGS)
 
-test-releases: packages-for-tests $(READY)  ## drivers and service without libvirt over the QEMU of another Debian release, SUITE=sid (as root; needs debootstrap; minutes)
+lab-releases: packages-for-tests  ## roots of Debian releases for lab machines, RELEASES="bookworm trixie sid" (as root; needs debootstrap; minutes)
+	@for release in $(or $(RELEASES),bookworm trixie sid); do sh tests/releases/root.sh $$release || exit 1; done
+
+test-releases: packages-for-tests $(READY) lab-releases  ## migrations between lab machines of Debian releases, and drivers and service without libvirt over the QEMU of SUITE=sid (as root; needs debootstrap; minutes)
+	@VMTUNE_RECORD_RELEASES=1 $(BIN)/pytest tests/releases $(PYTEST_ARGS)
 	@sh tests/releases/unpack.sh $(or $(SUITE),sid)
 	@PATH=$(CURDIR)/.cache/qemu-$(or $(SUITE),sid):$$PATH $(BIN)/pytest -n 3 --dist loadfile -k "not libvirt" tests/contract tests/e2e/test_direct.py tests/e2e/test_copied_disks_direct.py tests/e2e/test_packs.py tests/e2e/test_postcopy.py $(PYTEST_ARGS)
 

@@ -20,9 +20,13 @@ from vmtune.lab.settings import LabSettings
 _WITHIN = Path("cache/qemu/capabilities")
 
 
-def kept_in(settings: LabSettings) -> Path:
-    """The folder of the answers of this libvirt: several would replace each other's."""
-    which = hashlib.sha256(str(settings.daemon).encode()).hexdigest()[:16]
+def kept_in(settings: LabSettings, root: Path = Path("/")) -> Path:
+    """The folder of the answers of this libvirt: several would replace each other's.
+
+    :param root: of the host.
+    """
+    daemon = root / str(settings.daemon).lstrip("/")
+    which = hashlib.sha256(str(daemon).encode()).hexdigest()[:16]
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "vmtune" / "libvirt" / which
 
@@ -31,13 +35,13 @@ def recall(host: HostPlan, settings: LabSettings) -> None:
     """Give a host that is not started yet what earlier ones have found out."""
     with contextlib.suppress(OSError):  # then it asks
         there = host.folder / _WITHIN
-        shutil.copytree(kept_in(settings), there, dirs_exist_ok=True)
+        shutil.copytree(kept_in(settings, host.base), there, dirs_exist_ok=True)
 
 
 def remember(host: HostPlan, settings: LabSettings) -> None:
     """Keep what the host has found out for the next lab."""
     with contextlib.suppress(OSError):  # then the next one asks
-        kept = kept_in(settings)
+        kept = kept_in(settings, host.base)
         kept.mkdir(mode=0o700, parents=True, exist_ok=True)
         for answer in (host.folder / _WITHIN).glob("*.xml"):
             _copy_whole(answer, kept / answer.name)

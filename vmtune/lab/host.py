@@ -23,6 +23,7 @@ class HostPlan:
     :param address: without prefix length.
     :param migration_address: where migrations arrive; ``address`` but for machines.
     :param machine: whether it has a root of its own, SSH and TLS.
+    :param base: of a machine: what its root is an overlay of.
     """
 
     which: str
@@ -31,6 +32,7 @@ class HostPlan:
     folder: Path
     migration_address: str
     machine: bool = False
+    base: Path = Path("/")
 
     @property
     def upper(self) -> Path:
@@ -76,9 +78,15 @@ def plan_hosts(settings: LabSettings) -> tuple[HostPlan, ...]:
             settings.folder / which,
             arrival.split("/")[0],
             settings.machines,
+            Path(base),
         )
-        for which, name, address, arrival in zip(
-            "abc"[: settings.hosts], settings.each("name"), addresses, arrivals, strict=True
+        for which, name, address, arrival, base in zip(
+            "abc"[: settings.hosts],
+            settings.each("name"),
+            addresses,
+            arrivals,
+            settings.each("root"),
+            strict=True,
         )
     )
 
@@ -154,7 +162,11 @@ def start_host(host: HostPlan, settings: LabSettings) -> None:
             command,
             doing=f"start libvirtd on {host.name}",
             timeout_s=_START_TIMEOUT_S,
-            env={**dict(settings.env), "VMTUNE_LAB_MACHINE": "yes" if host.machine else ""},
+            env={
+                **dict(settings.env),
+                "VMTUNE_LAB_MACHINE": "yes" if host.machine else "",
+                "VMTUNE_LAB_BASE": str(host.base),
+            },
         )
     except LabError as error:
         errors = [line for line in _tail(host.log) if " error : " in line]

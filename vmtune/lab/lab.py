@@ -19,7 +19,7 @@ from vmtune.lab.capabilities import recall, remember
 from vmtune.lab.guest_build import build_guest
 from vmtune.lab.host import HostPlan, plan_hosts, prepare_host, probe_emulator, start_host
 from vmtune.lab.machines import PROGRAMS as MACHINE_PROGRAMS
-from vmtune.lab.machines import as_built, prepare_machines
+from vmtune.lab.machines import as_built, prepare_machines, require_bases
 from vmtune.lab.marker import Marker, boot_id, locked, read_marker
 from vmtune.lab.namespaces import (
     LINK,
@@ -96,6 +96,8 @@ def up(settings: LabSettings | None = None) -> LabStatus:
         *("make", "gcc", "ld", settings.daemon, settings.qemu),
         *(MACHINE_PROGRAMS if settings.machines else ()),
     )
+    if settings.machines:
+        require_bases(settings)
     there = read_marker(settings.folder)
     if there is None:
         _check_free(settings)

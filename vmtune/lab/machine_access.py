@@ -6,7 +6,6 @@ import os
 import secrets
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 from vmtune.lab.host import HostPlan
 from vmtune.lab.programs import run
@@ -67,7 +66,7 @@ def prepare_access(hosts: tuple[HostPlan, ...], allowed: str) -> None:
     """
     password = secrets.token_urlsafe(18)
     for host in hosts:
-        _add_users(host.upper, allowed)
+        _add_users(host, allowed)
         (host.upper / "etc/dbus-1").mkdir(parents=True)
         (host.upper / "etc/dbus-1/lab.conf").write_text(_BUS)
         (host.folder / "run/dbus").mkdir(mode=0o755)
@@ -90,9 +89,9 @@ def prepare_access(hosts: tuple[HostPlan, ...], allowed: str) -> None:
         )
 
 
-def _add_users(upper: Path, allowed: str) -> None:
-    etc = upper / "etc"
-    texts = {name: Path("/etc", name).read_text() for name in ("passwd", "group", "shadow")}
+def _add_users(host: HostPlan, allowed: str) -> None:
+    upper, there = host.upper, host.base / "etc"
+    texts = {name: (there / name).read_text() for name in ("passwd", "group", "shadow")}
     for user in USERS:
         home = f"/home/{user.name}"
         texts["passwd"] += f"{user.name}:x:{user.uid}:{user.uid}::{home}:/bin/sh\n"
@@ -104,10 +103,11 @@ def _add_users(upper: Path, allowed: str) -> None:
         for path in (ssh.parent, ssh, ssh / "authorized_keys"):
             os.chown(path, user.uid, user.uid)
     for name, text in texts.items():
-        shutil.copy2(f"/etc/{name}", etc / name)
-        owner = Path("/etc", name).stat()
-        os.chown(etc / name, owner.st_uid, owner.st_gid)
-        (etc / name).write_text(text)
+        written = upper / "etc" / name
+        shutil.copy2(there / name, written)
+        owner = (there / name).stat()
+        os.chown(written, owner.st_uid, owner.st_gid)
+        written.write_text(text)
 
 
 def _with_member(groups: str, user: User) -> str:

@@ -11,6 +11,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from vmtune.errors import LabError, Problem
 from vmtune.lab.host import HostPlan
 from vmtune.lab.machine_access import PROGRAMS as ACCESS_PROGRAMS
 from vmtune.lab.machine_access import prepare_access
@@ -21,6 +22,8 @@ PROGRAMS = (
     *("nsenter", "openssl", "pivot_root", "ssh", "ssh-keygen", "/usr/sbin/sshd"),
     *ACCESS_PROGRAMS,
 )
+_THERE = ("/usr/sbin/sshd", "/usr/bin/dbus-daemon", "/usr/lib/polkit-1/polkitd")
+"""What :file:`start_host.sh` runs on a machine, besides libvirt's daemon."""
 # Of the machine beneath nothing of these is seen: they hold its own keys.
 _OPAQUE = ("etc/ssh", "etc/pki", "root/.ssh")
 _AUTHORITY = "ca"
@@ -40,6 +43,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 UsePAM no
 UseDNS no
+Subsystem sftp internal-sftp
 """
 
 
@@ -54,6 +58,24 @@ def as_built(settings: LabSettings) -> LabSettings:
     machines = has_machines(settings.folder)
     three = machines and (settings.folder / "c").exists()
     return replace(settings, machines=machines, hosts=3 if three else 2)
+
+
+def require_bases(settings: LabSettings) -> None:
+    """Make sure that the roots of other releases have what a machine runs.
+
+    :raise LabError: with a problem for each root that lacks something.
+    """
+    problems = []
+    for which in settings.named("root"):
+        base = Path(getattr(settings, which))
+        wanted = (*_THERE, str(settings.daemon), str(settings.qemu))
+        missing = [path for path in wanted if not (base / path.lstrip("/")).exists()]
+        if base != Path("/") and missing:
+            remedy = "name a root of a release with libvirt, QEMU, OpenSSH's server, D-Bus, polkit"
+            message = f"{base} has no {', '.join(missing)}"
+            problems.append(Problem(which, "program_missing", message, remedy))
+    if problems:
+        raise LabError("a machine cannot be made of that root", problems=problems)
 
 
 def prepare_machines(hosts: tuple[HostPlan, ...], folder: Path) -> None:

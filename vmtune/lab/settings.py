@@ -46,6 +46,9 @@ class LabSettings:
     :param machines: give each host a root of its own, sshd, and libvirt by TLS instead of TCP.
     :param migration_address_a: of machines: where the first host's migrations arrive.
     :param migration_address_b: the second host's, in the same network, apart from ``address_a``'s.
+    :param root_a: of machines: the root that the first host's is an overlay of; this machine's own,
+        or that of another release, with libvirt, QEMU, sshd, D-Bus and polkit in it.
+    :param root_b: the second host's, and *root_c* the third's.
     :param hosts: 2, or of machines 3: then the third has ``name_c``, ``address_c`` and
         ``migration_address_c``.
     :raise InvalidInput: naming the field.
@@ -63,6 +66,9 @@ class LabSettings:
     machines: bool = False
     migration_address_a: str = "10.98.0.1/24"
     migration_address_b: str = "10.98.0.2/24"
+    root_a: Path = Path("/")
+    root_b: Path = Path("/")
+    root_c: Path = Path("/")
     hosts: int = 2
     name_c: str = "vmtune-c"
     address_c: str = "10.99.0.3/24"
@@ -186,6 +192,8 @@ class LabSettings:
         paths = {"folder": self.folder, "libvirtd": self.libvirtd, "qemu": self.qemu}
         if self.libvirt_root is not None:
             paths["libvirt_root"] = self.libvirt_root
+        if self.machines:
+            paths |= {which: getattr(self, which) for which in self.named("root")}
         for which, path in paths.items():
             if not path.is_absolute():
                 problems.append(Problem(which, "not_absolute", f"{path} is not an absolute path"))

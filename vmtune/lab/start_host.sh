@@ -3,14 +3,15 @@
 # namespace and in mount and UTS namespaces of its own; returns when libvirtd
 # takes connections.
 #   start_host.sh NAME HOST-FOLDER LAB-FOLDER LIBVIRTD [UNPACKED-LIBVIRT]
-# With VMTUNE_LAB_MACHINE=yes the host gets a root of its own, sshd and polkit.
+# With VMTUNE_LAB_MACHINE=yes the host gets a root of its own, an overlay of
+# VMTUNE_LAB_BASE, and sshd and polkit.
 set -eu
 name=$1 host=$2 lab=$3 libvirtd=$4 unpacked=${5-}
 
 hostname "$name"
 if [ "${VMTUNE_LAB_MACHINE-}" = yes ]; then
     new=$host/root
-    mount -t overlay "$name" -o "lowerdir=/,upperdir=$host/upper,workdir=$host/work" "$new"
+    mount -t overlay "$name" -o "lowerdir=$VMTUNE_LAB_BASE,upperdir=$host/upper,workdir=$host/work" "$new"
     for folder in proc sys dev; do mount --rbind "/$folder" "$new/$folder"; done
     # The lab's folder is what both hosts share, as they would share storage.
     mkdir -p "$new$lab"
@@ -20,6 +21,7 @@ if [ "${VMTUNE_LAB_MACHINE-}" = yes ]; then
     umount -l .
     cd /
 fi
+[ -e /etc/hosts ] || : >/etc/hosts
 mount --bind "$host/hosts" /etc/hosts
 for pair in etc:/etc/libvirt lib:/var/lib/libvirt cache:/var/cache/libvirt log:/var/log/libvirt; do
     mount --bind "$host/${pair%%:*}" "${pair#*:}"

@@ -30,11 +30,14 @@ _SETTINGS = {
     "qemu": "QEMU binary of the VMs.",
     "migration_address_a": "Of machines: where the first host's migrations arrive.",
     "migration_address_b": "Of machines: where the second host's migrations arrive.",
+    "root_a": "Of machines: root of another release for the first host.",
+    "root_b": "Of machines: root of another release for the second host.",
+    "root_c": "Of machines: root of another release for the third host.",
     "name_c": "Name of the third host.",
     "address_c": "Address of the third host, in the same network.",
     "migration_address_c": "Of machines: where the third host's migrations arrive.",
 }
-_PATHS = ("folder", "libvirtd", "libvirt_root", "qemu")
+_PATHS = ("folder", "libvirtd", "libvirt_root", "qemu", "root_a", "root_b", "root_c")
 
 
 def _lab_options(command: _F) -> _F:
