@@ -137,7 +137,11 @@ class Cell:
         """The verdict, and what it follows from."""
         if self.own is not None:
             shown = [each.text for each in self.comparisons]
-            return "; ".join(shown) or f"{ReferenceVerdict.VALUE.value}: no ratio is published"
+            if not shown:
+                shown = [f"{ReferenceVerdict.VALUE.value}: no ratio is published"]
+            if self.repeat.measured is Measured.NO:
+                shown.append(f"{ReferenceVerdict.NOT_HERE.value}: {self.repeat.why}")
+            return "; ".join(shown)
         because = f"{self.verdict.value}: {self.repeat.why}"
         return f"{because}; run: {self.repeat.command}" if self.repeat.command else because
 

@@ -9,13 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.data.dirty_rates.catalogue import HERE, HOPELESS, RECORDED, recording, scenarios
+from vmtune.engine.reaper.aimd import LEAST_MS, Aimd
+from vmtune.engine.reaper.levels import FASTEST, Levels
 from vmtune.engine.reaper.policies import begin
-from vmtune.engine.reaper.settings import ReaperSettings, Round
+from vmtune.engine.reaper.settings import Pace, ReaperSettings, Round
 from vmtune.model.host.dirty_rates import usable_entries
 from vmtune.model.tunables.rows.reaper import ReaperPolicy
 from vmtune.testing import dirty_rate_traces as traces
 from vmtune.testing.dirty_rate_traces import Trace
-from vmtune.testing.reaper_simulation import Costs, Result, Stock, compare, simulate
+from vmtune.testing.reaper_simulation import Costs, Counted, Result, Stock, compare, simulate
 
 FREE = Costs(0, 0, 0, 0)
 POLICIES = {policy.value: ReaperSettings(policy) for policy in ReaperPolicy}
@@ -203,3 +205,25 @@ def test_predict_comes_to_stocks_second_on_an_idle_guest(
     (row,) = (row for (name, _), row in table.items() if name == "idle, 4 vCPUs")
     assert row["predict"].intervals_ms[-1] == 1000
     assert row["predict"].rounds <= 2 * row["stock"].rounds
+
+
+@pytest.mark.parametrize("pace", [Levels(FASTEST), Aimd(LEAST_MS)])
+def test_a_round_finds_less_than_the_guest_wrote_where_the_migration_empties_the_rings(
+    pace: Pace,
+) -> None:
+    """With the round's own pages a policy slows down; with all it stays as it is."""
+    trace = traces.constant("c", [600_000], 20_000)
+    every = {
+        counted: simulate(trace, pace, 65536, FREE, counted, synchronised_every_ms=30)
+        for counted in Counted
+    }
+    alone = simulate(trace, pace, 65536, FREE, Counted.OWN)
+    assert every[Counted.ALL].rounds == pytest.approx(alone.rounds, rel=0.02)
+    assert every[Counted.OWN].rounds < every[Counted.ALL].rounds / 2
+
+
+def test_a_reaper_inside_counts_full_rings_themselves() -> None:
+    """Though a round of its own finds next to nothing after them."""
+    trace = traces.constant("c", [100_000], 5_000)
+    result = simulate(trace, Levels(0), 4096, FREE, Counted.OWN)
+    assert result.intervals_ms[1:4] == (500, 250, 125)
