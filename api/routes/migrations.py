@@ -22,6 +22,8 @@ from vmtune.api.schemas.controlled import (
     RoundView,
 )
 from vmtune.api.schemas.migrations import (
+    DiskSamplePage,
+    DiskSampleView,
     MigrationCreate,
     MigrationPage,
     MigrationView,
@@ -192,6 +194,24 @@ async def list_samples(
         else:
             continue  # it was forgotten meanwhile
         return Response(body, media_type="application/json")
+
+
+@router.get(
+    "/{migration}/disk-samples", responses=problems(404) | KEPT, dependencies=[READ, STORED]
+)
+async def list_disk_samples(
+    on: Services,
+    migration: MigrationInReach,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    after: After = None,
+    later_than_ms: LaterThan = None,
+) -> DiskSamplePage:
+    """Samples of the disks that a migration copies, one of each disk a second, oldest first. Those
+    of the same millisecond stay on one page."""
+    page = await on.queries.disk_samples(migration.id, after, limit, later_than_ms)
+    return DiskSamplePage(
+        items=[DiskSampleView.from_record(each) for each in page.items], next=page.next
+    )
 
 
 @router.get("/{migration}/rounds", responses=problems(404) | KEPT, dependencies=[READ, STORED])

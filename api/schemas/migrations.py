@@ -164,6 +164,21 @@ class CopiedDiskView(Model):
         return cls.from_record(disk, source_image_reason=why)
 
 
+class DiskSampleView(Model):
+    """How far the copy of a disk was at a moment."""
+
+    at_ms: int = Field(description="Time since the migration's start.")
+    target: str = Field(description="The disk's name in the configuration, such as `vda`.")
+    copied_bytes: int
+    total_bytes: int = Field(description="What is to be copied; grows with what the guest writes.")
+    bytes_per_s: int = Field(description="Copied, in the 30 seconds before.")
+    written_bytes_per_s: int = Field(description="Written by the guest in the same time.")
+
+
+class DiskSamplePage(Page[DiskSampleView]):
+    """Samples of the disks that one migration copies, oldest first."""
+
+
 class MigrationView(Model):
     """The record of one live migration."""
 

@@ -12,6 +12,7 @@ from vmtune.forecast.held import HeldForecast, KeptForecast
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.migration.controller_record import ReaperRound
+from vmtune.model.migration.copy_progress import DiskSample
 from vmtune.model.migration.record import Migration, MigrationSort, MigrationState
 from vmtune.model.plan.outcome import Application, ApplicationState
 from vmtune.model.profile import Assignment, Profile, Revision
@@ -220,6 +221,21 @@ class Queries:
         if found.taken is not None and len(found.taken) >= limit:
             following = make_cursor("samples", found.taken[-1].at_ms)
         return found, following
+
+    async def disk_samples(
+        self, migration: UUID, after: str | None, limit: int, later_than_ms: int | None = None
+    ) -> Page[DiskSample]:
+        """Samples of the disks that a migration copies, oldest first; likewise.
+
+        :raise NotFound: no such migration.
+        """
+        after_ms = later_than_ms
+        if after is not None:
+            after_ms = int(read_cursor("disk-samples", after, int)[0])
+        read = self._store.migrations.disk_samples
+        found = await asyncio.to_thread(read, migration, after_ms, limit)
+        following = make_cursor("disk-samples", found[-1].at_ms) if len(found) >= limit else None
+        return Page(found, following)
 
     async def rounds(
         self, migration: UUID, after: str | None, limit: int, later_than_ms: int | None = None

@@ -130,6 +130,7 @@ NOT_AUDITED: Mapping[str, str] = {
     "forecasts": "computed and measured",
     "sample_chunks": "measured",
     "reaper_chunks": "measured",
+    "disk_chunks": "measured",
     "environments": "measured",
     "run_heads": "measured",
     "run_chunks": "measured",

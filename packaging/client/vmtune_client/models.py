@@ -793,6 +793,24 @@ class DirtiedView(TypedDict):
     dirty_bytes: float
 
 
+class DiskSamplePage(TypedDict):
+    """Samples of the disks that one migration copies, oldest first."""
+
+    items: list[DiskSampleView]
+    next: str | None
+
+
+class DiskSampleView(TypedDict):
+    """How far the copy of a disk was at a moment."""
+
+    at_ms: int
+    target: str
+    copied_bytes: int
+    total_bytes: int
+    bytes_per_s: int
+    written_bytes_per_s: int
+
+
 class Distribution(TypedDict):
     """Of the times of one kind of update, in microseconds."""
 

@@ -621,6 +621,24 @@ class Operations:
         )
         return found
 
+    def list_disk_samples(
+        self,
+        migration: str,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        later_than_ms: int | None = None,
+    ) -> m.DiskSamplePage:
+        """Samples of the disks that a migration copies, one of each disk a second, oldest first."""
+        found: m.DiskSamplePage = self._ask(
+            Request(
+                "GET",
+                f"/migrations/{segment(migration)}/disk-samples",
+                query={"limit": limit, "after": after, "later_than_ms": later_than_ms},
+            )
+        )
+        return found
+
     def list_drift_scans(
         self, *, host: str | None = None, limit: int | None = None, after: str | None = None
     ) -> m.DriftScanPage:

@@ -41,6 +41,7 @@ from vmtune.model.host.disks import Disk
 from vmtune.model.host.inventory import EventTopic, Host
 from vmtune.model.idempotency import Begun, Claim, KeptAnswer
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.copy_progress import DiskSample
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.forecast_basis import Basis
 from vmtune.model.migration.intent import Intent
@@ -90,6 +91,12 @@ def fill(store: Store) -> None:
         started_at=TIME, active_at=TIME + timedelta(milliseconds=150), steps=steps,
     )  # fmt: skip
     store.migrations.add_samples(done.id, make_samples(230))
+    looked = [
+        DiskSample(at_ms, target, at_ms, 4096, 1000, 10)
+        for at_ms in (1000, 2000)
+        for target in ("vda", "vdb")
+    ]
+    store.migrations.add_disk_samples(done.id, looked)
     store.migrations.add_rounds(done.id, make_rounds(430))
     taken = StepRecord(0, 300_020, 9, "abort", "300.0 s passed", StepEffect.REFUSED, "no")
     store.migrations.note_step(done.id, taken, [Change("downtime_limit_ms", 300)])

@@ -182,6 +182,19 @@ class TestMigration:
         assert rows[0] == "at_ms,interval_ms,elapsed_ms,cost_ms,fills"
         assert len(rows) == 3
 
+    def test_samples_of_disks_are_listed(self, service: StubService, vmtune: Vmtune) -> None:
+        sample = {
+            "at_ms": 2000, "target": "vda", "copied_bytes": 1 << 30, "total_bytes": 4 << 30,
+            "bytes_per_s": 100 << 20, "written_bytes_per_s": 0,
+        }  # fmt: skip
+        service.on("GET", f"{RECORD}/disk-samples", page(sample))
+        out = vmtune("migration", "samples", docs.MIGRATION, "--disks").out
+        assert out.splitlines()[1].split() == (
+            ["2,000", "ms", "vda", "1", "GiB", "4", "GiB", "100", "MiB/s", "0", "B/s"]
+        )
+        rows = vmtune("migration", "samples", docs.MIGRATION, "--disks", "--csv").out.splitlines()
+        assert rows[0] == ",".join(sample)
+
     def test_values_are_set_on_the_way(self, service: StubService, vmtune: Vmtune) -> None:
         record = docs.migration("active", step_records=[docs.step_record(None)])
         service.on("PATCH", RECORD, record)

@@ -81,6 +81,9 @@ def test_an_older_database_is_upgraded_and_keeps_what_it_holds(dump: Path, tmp_p
         samples = store.migrations.samples(done.id)
         assert len(samples) == store.migrations.sample_count(done.id) == 230
         assert samples[-1].transferred_bytes > samples[0].transferred_bytes
+        disks = store.migrations.disk_samples(done.id)
+        times = [sample.at_ms for sample in disks]
+        assert times == ([1000, 1000, 2000, 2000] if dump.stem >= "0024" else [])
         since_0002 = dump.stem >= "0002"
         assert len(tuned.current.steps) == len(done.steps) == len(done.step_records) == since_0002
         assert len(store.migrations.rounds(done.id)) == (430 if since_0002 else 0)

@@ -94,6 +94,22 @@ def _paced(disk: CopiedDisk, looks: tuple[Look, ...]) -> CopiedDisk:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskSample:
+    """How far the copy of a disk was at a moment; the figures are those of :class:`CopiedDisk`.
+
+    :param at_ms: since the migration's start.
+    :param target: the disk's name in the configuration.
+    """
+
+    at_ms: int
+    target: str
+    copied_bytes: int
+    total_bytes: int
+    bytes_per_s: int
+    written_bytes_per_s: int
+
+
+@dataclass(frozen=True, slots=True)
 class CopyProgress:
     """The copies of all disks together.
 
@@ -112,6 +128,21 @@ class CopyProgress:
     def total_bytes(self) -> int:
         """Of all disks."""
         return sum(disk.total_bytes for disk in self.disks)
+
+    @property
+    def samples(self) -> tuple[DiskSample, ...]:
+        """One of each disk."""
+        return tuple(
+            DiskSample(
+                self.at_ms,
+                disk.target,
+                disk.copied_bytes,
+                disk.total_bytes,
+                disk.bytes_per_s,
+                disk.written_bytes_per_s,
+            )
+            for disk in self.disks
+        )
 
     @property
     def ready(self) -> bool:

@@ -16,7 +16,7 @@ from vmtune.forecast.bar import time_share
 from vmtune.forecast.outlook import Outlook
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.controller_record import ReaperRound, StepEffect, StepRecord
-from vmtune.model.migration.copy_progress import CopyProgress, MigrationPhase
+from vmtune.model.migration.copy_progress import CopyProgress, DiskSample, MigrationPhase
 from vmtune.model.migration.record import (
     Migration,
     MigrationFields,
@@ -34,6 +34,8 @@ from vmtune.storage import Store
 log = structlog.get_logger(__name__)
 
 _FLUSH_SAMPLES = 20
+_FLUSH_DISKS = 5
+"""Looks at copied disks, one a second."""
 
 
 class MigrationRecords:
@@ -105,6 +107,7 @@ class DurableNotes:
         self._samples: list[Sample] = []
         self._store_at = _FLUSH_SAMPLES
         self._disks: dict[str, object] = {}
+        self._disk_looks: list[tuple[DiskSample, ...]] = []
         self._forecast = False
 
     async def record(self) -> Migration:
@@ -147,6 +150,7 @@ class DurableNotes:
 
     async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
         """Publish the progress of the disks; once all have caught up, along with the memory's."""
+        await self._disks_sampled(progress)
         phase = MigrationPhase.MEMORY if progress.ready else MigrationPhase.DISKS
         self._disks = {"phase": phase.value, "disks": disks_data(progress)}
         if progress.ready:
@@ -154,6 +158,27 @@ class DurableNotes:
         self.share = max(self.share, progress.share(memory_bytes))
         shown = copying_data(progress, self.share) | self._disks
         self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
+
+    async def _disks_sampled(self, progress: CopyProgress) -> None:
+        self._disk_looks.append(progress.samples)
+        if len(self._disk_looks) % _FLUSH_DISKS:
+            return
+        try:
+            await self._store_disks()
+        except SetupError as error:  # kept for the next time
+            log.info("samples are not stored yet", migration_id=str(self._id), reason=str(error))
+
+    async def _store_disks(self) -> None:
+        """:raise SetupError: the database cannot be used; nothing is lost."""
+        looks, self._disk_looks = self._disk_looks, []
+        taken = [sample for look in looks for sample in look]
+        try:
+            if taken:
+                add = self._records.store.migrations.add_disk_samples
+                await asyncio.to_thread(add, self._id, taken)
+        except SetupError:
+            self._disk_looks = looks + self._disk_looks
+            raise
 
     async def samples(self) -> Sequence[Sample]:
         """Those that are in the database; an earlier process may not have stored its last ones."""
@@ -170,7 +195,7 @@ class DurableNotes:
             log.info("samples are not stored yet", migration_id=str(self._id), reason=str(error))
 
     async def store_samples(self, controllers: Controllers | None) -> None:
-        """Store the samples, and the reaper's rounds and report so far.
+        """Store the samples, those of disks, and the reaper's rounds and report so far.
 
         :raise SetupError: the database cannot be used; nothing is lost.
         """
@@ -183,6 +208,7 @@ class DurableNotes:
             self._samples = samples + self._samples
             raise
         self._store_at = _FLUSH_SAMPLES
+        await self._store_disks()
         report = controllers.report if controllers is not None else None
         if controllers is not None and report is not None:
             done = controllers.take_rounds()

@@ -17,6 +17,7 @@ from vmtune.errors import Conflict, DuplicateName, NotFound, TooLate
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.migration.admission import Slot
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
+from vmtune.model.migration.copy_progress import DiskSample
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.record import (
@@ -41,7 +42,7 @@ from vmtune.storage.repositories import operations
 from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.repositories.reach import within
 from vmtune.storage.repositories.searching import has_part
-from vmtune.storage.series.chunks import ROUNDS, SAMPLES
+from vmtune.storage.series.chunks import DISK_SAMPLES, ROUNDS, SAMPLES
 from vmtune.storage.tables.core import JsonObject, MigrationRow, OperationRow
 
 
@@ -402,6 +403,24 @@ class MigrationRepository:
         """
         with self._database.read() as session:
             return tuple(ROUNDS.read(session, _number(session, id), after_ms, limit))
+
+    def add_disk_samples(self, id: UUID, taken: Sequence[DiskSample]) -> None:
+        """Add samples of copied disks, in the order in which they were taken.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.write(durable=False, progress=True) as session:
+            DISK_SAMPLES.append(session, _number(session, id), taken)
+
+    def disk_samples(
+        self, id: UUID, after_ms: int | None = None, limit: int | None = None
+    ) -> tuple[DiskSample, ...]:
+        """Samples of copied disks in the order of time; see :meth:`samples`.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.read() as session:
+            return tuple(DISK_SAMPLES.read(session, _number(session, id), after_ms, limit))
 
     def counts(self) -> Mapping[MigrationState, int]:
         """How many migrations are in each state."""

@@ -21,6 +21,7 @@ from vmtune.storage.repositories.audit_log import newest_cut
 from vmtune.storage.series.chunks import SAMPLES
 from vmtune.storage.tables.access import AuditRow
 from vmtune.storage.tables.core import (
+    DiskChunkRow,
     MigrationRow,
     OperationRow,
     ReaperChunkRow,
@@ -109,7 +110,8 @@ class RetentionRepository:
         return before - after
 
     def drop(self, number: int) -> int:
-        """Drop the samples of a migration that has ended, and its reaper's rounds.
+        """Drop the samples of a migration that has ended, also of its disks, and its reaper's
+        rounds.
 
         :return: how many samples those were.
         """
@@ -118,7 +120,7 @@ class RetentionRepository:
             if row is None or row.state not in _ENDED:
                 return 0
             count = SAMPLES.count(session, number)
-            for table in (SampleChunkRow, ReaperChunkRow):
+            for table in (SampleChunkRow, ReaperChunkRow, DiskChunkRow):
                 session.execute(delete(table).where(table.migration == number))
             row.samples_kept = SamplesKept.DROPPED
             return count

@@ -1,5 +1,5 @@
-"""Samples and reapers' rounds of migrations in chunks: each row of a table holds some hundred of
-them, packed.
+"""Samples, samples of disks and reapers' rounds of migrations in chunks: each row of a table holds
+some hundred of them, packed.
 
 Adding rewrites the last chunk while it has room, in one transaction: one at a time is as safe as
 many at once, and takes no more room in the end.
@@ -17,12 +17,13 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from vmtune.model.migration.controller_record import ReaperRound
+from vmtune.model.migration.copy_progress import DiskSample
 from vmtune.model.migration.record import Sample
 from vmtune.storage.series.packing import pack, unpack
-from vmtune.storage.tables.core import ChunkRow, ReaperChunkRow, SampleChunkRow
+from vmtune.storage.tables.core import ChunkRow, DiskChunkRow, ReaperChunkRow, SampleChunkRow
 
 _AT_ONCE = 8
-_T = TypeVar("_T", Sample, ReaperRound)
+_T = TypeVar("_T", Sample, ReaperRound, DiskSample)
 
 
 def _in_tenths(each: ReaperRound) -> ReaperRound:
@@ -156,3 +157,5 @@ ROUNDS = Chunks(
 )
 """There can be twenty a second for hours: a full chunk is at least 20 s, and those of one
 migration 83 minutes at twenty a second, and a day at one."""
+DISK_SAMPLES = Chunks(DiskSample, DiskChunkRow, size=400, first_ms=0, most=250)
+"""There is one of each disk a second: those of one migration are a day of the copy of one."""

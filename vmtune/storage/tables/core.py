@@ -265,6 +265,14 @@ class ReaperChunkRow(ChunkRow):
     rows: Mapped[int] = mapped_column("rounds")
 
 
+class DiskChunkRow(ChunkRow):
+    """Samples of copied disks."""
+
+    __tablename__ = "disk_chunks"
+
+    rows: Mapped[int] = mapped_column("samples")
+
+
 class EnvironmentRow(Base):
     """Where runs ran, each environment once (vmtune.bench.machine.environment)."""
 

@@ -204,6 +204,15 @@ export const samples = (id: string) =>
     ),
   );
 
+export const diskSamples = (id: string) =>
+  series(["migration", "disk-samples", id], (query) =>
+    body(
+      client.GET("/api/v1/migrations/{migration}/disk-samples", {
+        params: { path: { migration: id }, query },
+      }),
+    ),
+  );
+
 export const rounds = (id: string) =>
   series(["migration", "rounds", id], (query) =>
     body(

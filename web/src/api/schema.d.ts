@@ -1233,6 +1233,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/migrations/{migration}/disk-samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Disk Samples
+         * @description Samples of the disks that a migration copies, one of each disk a second, oldest first. Those
+         *     of the same millisecond stay on one page.
+         */
+        get: operations["list_disk_samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/migrations/{migration}/rounds": {
         parameters: {
             query?: never;
@@ -4179,6 +4200,55 @@ export interface components {
              * @description Memory changed since then, each page counted once.
              */
             dirty_bytes: number;
+        };
+        /**
+         * DiskSamplePage
+         * @description Samples of the disks that one migration copies, oldest first.
+         */
+        DiskSamplePage: {
+            /**
+             * Items
+             * @description The items of this page.
+             */
+            items: components["schemas"]["DiskSampleView"][];
+            /**
+             * Next
+             * @description Pass it as `after` for the next page; null on the last page.
+             */
+            next: string | null;
+        };
+        /**
+         * DiskSampleView
+         * @description How far the copy of a disk was at a moment.
+         */
+        DiskSampleView: {
+            /**
+             * At Ms
+             * @description Time since the migration's start.
+             */
+            at_ms: number;
+            /**
+             * Target
+             * @description The disk's name in the configuration, such as `vda`.
+             */
+            target: string;
+            /** Copied Bytes */
+            copied_bytes: number;
+            /**
+             * Total Bytes
+             * @description What is to be copied; grows with what the guest writes.
+             */
+            total_bytes: number;
+            /**
+             * Bytes Per S
+             * @description Copied, in the 30 seconds before.
+             */
+            bytes_per_s: number;
+            /**
+             * Written Bytes Per S
+             * @description Written by the guest in the same time.
+             */
+            written_bytes_per_s: number;
         };
         /**
          * Distribution
@@ -21509,6 +21579,137 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SamplePage"];
+                };
+            };
+            /** @description The content has the version of If-None-Match. */
+            304: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No credentials, or invalid ones: each request over TCP needs a token or a session. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No permission; or the request comes from a page of another origin. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No such object. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Content-Type is not application/json. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The Host header names neither this machine's loopback address nor an allowed host. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Invalid input; `errors` names each field. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed authentications; Retry-After says when to try again. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Internal error; the log has the details under the id in `instance`. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The service or its database is not ready. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_disk_samples: {
+        parameters: {
+            query?: {
+                /** @description Items of a page at most. */
+                limit?: number;
+                /** @description `next` of the previous page. */
+                after?: string | null;
+                /** @description Start after this `at_ms`; to watch a running migration. */
+                later_than_ms?: number | null;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the migration. */
+                migration: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    /** @description Version of this content, for If-None-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiskSamplePage"];
                 };
             };
             /** @description The content has the version of If-None-Match. */

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import uuid4
 
-from vmtune.model.migration.copy_progress import CopyProgress
+from vmtune.errors import SetupError
+from vmtune.model.migration.copy_progress import CopyProgress, DiskSample
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.services.migrations.records import DurableNotes, MigrationRecords
 
@@ -33,3 +35,27 @@ async def test_the_disks_are_told_alone_until_all_have_caught_up() -> None:
     await notes.copying(CopyProgress((READY,), 8), 40)
     assert len(bus.told) == 1  # the memory's samples tell of them from now on
     assert notes.share == 0.3
+
+
+async def test_samples_of_disks_are_stored_a_few_at_a_time_and_at_the_end() -> None:
+    stored: list[DiskSample] = []
+    away = True
+
+    def add(id: object, taken: Sequence[DiskSample]) -> None:
+        if away:
+            raise SetupError("the database is away")
+        stored.extend(taken)
+
+    store = SimpleNamespace(migrations=SimpleNamespace(add_disk_samples=add))
+    records = SimpleNamespace(bus=Bus(), store=store)
+    notes = DurableNotes(cast(MigrationRecords, records), uuid4())
+    for second in range(5):
+        await notes.copying(CopyProgress((COMING,), second), 40)
+    assert stored == []
+    away = False
+    for second in range(5, 12):
+        await notes.copying(CopyProgress((COMING,), second), 40)
+    assert [sample.at_ms for sample in stored] == list(range(10))  # those of before, too
+    await notes.store_samples(None)
+    assert [sample.at_ms for sample in stored] == list(range(12))
+    assert stored[0] == DiskSample(0, "vda", 30, 60, 10, 0)

@@ -137,14 +137,15 @@ def _forecasts(client: Client, path: str) -> list[Document]:
 @migration.command()
 @click.argument("id", metavar="MIGRATION", shell_complete=migrations)
 @click.option("--csv", "as_csv", is_flag=True, help="Print all fields as CSV.")
+@click.option("--disks", is_flag=True, help="Those of the disks that are copied with it.")
 @common
 @pass_session
-def samples(session: Session, id: str, as_csv: bool) -> None:
+def samples(session: Session, id: str, as_csv: bool, disks: bool) -> None:
     """Show the samples of a migration."""
-    rows = list(session.client.items(f"{_path(session, id)}/samples"))
-    session.show(
-        {"items": rows, "next": None}, lambda: _csv(rows) if as_csv else _sample_table(rows)
-    )
+    what = "disk-samples" if disks else "samples"
+    rows = list(session.client.items(f"{_path(session, id)}/{what}"))
+    shown = _disk_table if disks else _sample_table
+    session.show({"items": rows, "next": None}, lambda: _csv(rows) if as_csv else shown(rows))
 
 
 def _csv(rows: list[Document]) -> Iterator[str]:
@@ -155,6 +156,23 @@ def _csv(rows: list[Document]) -> Iterator[str]:
     writer.writeheader()
     writer.writerows(rows)
     yield text.getvalue().rstrip("\n")
+
+
+def _disk_table(rows: list[Document]) -> Iterator[str]:
+    titles = ("AT", "DISK", "COPIED", "OF", "COPIES", "GUEST WRITES")
+    columns = tuple(Column(title, right=title != "DISK") for title in titles)
+    cells = [
+        (
+            f"{row['at_ms']:,} ms",
+            row["target"],
+            render.size(row["copied_bytes"]),
+            render.size(row["total_bytes"]),
+            render.rate(row["bytes_per_s"]),
+            render.rate(row["written_bytes_per_s"]),
+        )
+        for row in rows
+    ]
+    yield from table(columns, cells, "no samples of disks")
 
 
 def _sample_table(rows: list[Document]) -> Iterator[str]:

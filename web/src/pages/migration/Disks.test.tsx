@@ -1,8 +1,27 @@
-import { screen } from "@testing-library/react";
-import { expect, test } from "vitest";
+import { screen, waitFor } from "@testing-library/react";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { Schemas } from "../../api/client";
 import { rendered } from "../../test/rendered";
 import { Disks } from "./Disks";
+
+const asked = vi.hoisted(() => ({ GET: vi.fn() }));
+
+vi.mock("../../api/client", async (original) => ({
+  ...(await original<typeof import("../../api/client")>()),
+  client: asked,
+}));
+vi.mock("../../components/Chart", () => ({
+  Chart: ({ label, option }: { label: string; option: { series: { name: string }[] } }) => (
+    <figure aria-label={label}>{option.series.map((each) => each.name).join(", ")}</figure>
+  ),
+  prepareCharts: () => {},
+}));
+
+let taken: object[];
+beforeEach(() => {
+  taken = [];
+  asked.GET.mockImplementation(async () => ({ data: { items: taken, next: null } }));
+});
 
 const DISK: Schemas["CopiedDiskView"] = {
   target: "vda",
@@ -21,7 +40,7 @@ const DISK: Schemas["CopiedDiskView"] = {
 const LIVE = { ...DISK, copied_bytes: 500, left_ms: 4000, ready: false };
 
 test("each disk has a bar, which follows the events", () => {
-  const record = { disks: [DISK], ended: false };
+  const record = { id: "m", disks: [DISK], ended: false };
   const { again } = rendered(<Disks record={record} live={undefined} />);
   const bar = screen.getByRole("progressbar", { name: /vda: \/images\/a/ });
   expect(bar).toHaveAttribute("aria-valuenow", "25");
@@ -32,7 +51,7 @@ test("each disk has a bar, which follows the events", () => {
 
 test("once it has ended the record counts", () => {
   const done = { ...DISK, copied_bytes: 1000, ready_ms: 6100 };
-  rendered(<Disks record={{ disks: [done], ended: true }} live={[LIVE]} />);
+  rendered(<Disks record={{ id: "m", disks: [done], ended: true }} live={[LIVE]} />);
   expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuenow", "100");
   expect(screen.getByText(/has caught up · after 6\.1 s · its image was made/)).toBeVisible();
 });
@@ -49,18 +68,42 @@ test("what has become of the source's image is told with its reason", () => {
     of("removed"),
     of("unknown", "a does not answer"),
   ];
-  const { again } = rendered(<Disks record={{ disks, ended: true }} live={undefined} />);
+  const { again } = rendered(<Disks record={{ id: "m", disks, ended: true }} live={undefined} />);
   expect(screen.getByText("The source's image is kept: copy_source_images is keep")).toBeVisible();
   expect(screen.getByText("The source's image was removed")).toBeVisible();
   expect(screen.getByText("The source's image may be gone: a does not answer")).toBeVisible();
-  again(<Disks record={{ disks: [of("kept")], ended: false }} live={undefined} />);
+  again(<Disks record={{ id: "m", disks: [of("kept")], ended: false }} live={undefined} />);
   expect(screen.queryByText(/The source's image/)).toBeNull();
 });
 
 test("a disk that does not catch up is said while it runs", () => {
   const stuck = { ...LIVE, converges: false, left_ms: null, written_bytes_per_s: 2048 };
-  const { again } = rendered(<Disks record={{ disks: [DISK], ended: false }} live={[stuck]} />);
+  const { again } = rendered(
+    <Disks record={{ id: "m", disks: [DISK], ended: false }} live={[stuck]} />,
+  );
   expect(screen.getByText(/vda does not catch up/)).toBeVisible();
-  again(<Disks record={{ disks: [{ ...DISK, converges: false }], ended: true }} live={[stuck]} />);
+  again(
+    <Disks
+      record={{ id: "m", disks: [{ ...DISK, converges: false }], ended: true }}
+      live={[stuck]}
+    />,
+  );
   expect(screen.queryByText(/vda does not catch up/)).toBeNull();
+});
+
+test("what was copied over time is drawn for each disk", async () => {
+  const sample = { at_ms: 1000, copied_bytes: 1, total_bytes: 4, bytes_per_s: 1 };
+  taken = ["vda", "vdb"].map((target) => ({ ...sample, target, written_bytes_per_s: 2 }));
+  const record = { id: "m", disks: [DISK], ended: false };
+  rendered(<Disks record={record} live={undefined} />);
+  const rates = await screen.findByLabelText("Copy of disks and writes over time");
+  expect(rates).toHaveTextContent("vda: copied, vda: written, vdb: copied, vdb: written");
+  const left = screen.getByLabelText("Remaining of disks over time");
+  expect(left).toHaveTextContent("vda: remaining, vdb: remaining");
+});
+
+test("without samples of disks nothing is drawn", async () => {
+  rendered(<Disks record={{ id: "m", disks: [DISK], ended: true }} live={undefined} />);
+  await waitFor(() => expect(asked.GET).toHaveBeenCalled());
+  expect(screen.queryByLabelText(/over time/)).toBeNull();
 });

@@ -15,8 +15,9 @@ import type { CopyProgress } from "../../api/progress";
 import { behind, copied } from "../../components/copying";
 import { duration, rate } from "../../components/format";
 import { about } from "../../components/outlook";
+import { DiskCharts } from "./DiskCharts";
 
-type Record = Pick<Schemas["MigrationView"], "disks" | "ended">;
+type Record = Pick<Schemas["MigrationView"], "id" | "disks" | "ended">;
 type Disk = Record["disks"][number];
 
 /** The disks that are copied with a migration: a bar for each, live while it runs. */
@@ -59,6 +60,7 @@ export function Disks({
             );
           })}
         </Stack>
+        <DiskCharts id={record.id} ended={record.ended} />
       </CardBody>
     </Card>
   );

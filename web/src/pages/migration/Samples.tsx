@@ -2,7 +2,7 @@ import { Button, Card, CardBody, CardHeader, CardTitle } from "@patternfly/react
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import type { Schemas } from "../../api/client";
-import { rounds, samples as samplesOf } from "../../api/queries";
+import { diskSamples, rounds, samples as samplesOf } from "../../api/queries";
 import { Async, Empty } from "../../components/Async";
 import { Chart, prepareCharts } from "../../components/Chart";
 import { bytes, count, counted } from "../../components/format";
@@ -33,9 +33,11 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
   const everything = async () => {
     try {
       const reaped = record.reaper ? await queries.fetchQuery(rounds(id)) : [];
-      save(`migration-${id}-record.json`, { migration: record, samples, rounds: reaped });
+      const disks = record.disks.length > 0 ? await queries.fetchQuery(diskSamples(id)) : [];
+      const whole = { migration: record, samples, rounds: reaped, disk_samples: disks };
+      save(`migration-${id}-record.json`, whole);
     } catch (error) {
-      toasts.failed("Loading the reaper's rounds failed", error);
+      toasts.failed("Loading the whole record failed", error);
     }
   };
   const empty = !samples?.length;

@@ -35,7 +35,7 @@ export function spanOf(
   return { from, to: Math.max(from + 1, ...last) };
 }
 
-const time = (span: Span | undefined) =>
+export const time = (span: Span | undefined) =>
   ({
     type: "value",
     axisLabel: { formatter: duration, hideOverlap: true },
@@ -45,7 +45,7 @@ const time = (span: Span | undefined) =>
 
 const RIGHT = 64; // room for a second axis, which not every chart of a page has
 
-const common = {
+export const common = {
   animation: false,
   aria: { enabled: true },
   grid: { left: 80, right: RIGHT, top: 40, bottom: 64 },
@@ -66,7 +66,7 @@ export function byteAxis(most: number) {
   } as const;
 }
 
-function highest(points: readonly Point[]): number {
+export function highest(points: readonly Point[]): number {
   let most = 0;
   for (const [, y] of points) if (y > most) most = y;
   return most;
@@ -74,7 +74,7 @@ function highest(points: readonly Point[]): number {
 
 const at = (each: { at_ms: number }) => each.at_ms;
 
-function line(name: string, data: readonly Point[]) {
+export function line(name: string, data: readonly Point[]) {
   // A line takes two points: one alone is drawn as such.
   const showSymbol = data.length === 1;
   return { name, type: "line", data, showSymbol, sampling: "lttb", step: "end" } as const;
