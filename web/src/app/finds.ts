@@ -16,6 +16,7 @@ const FIXED: readonly Offer[] = [
   page("Overview", "/"),
   page("VMs", "/vms"),
   page("Migrations", "/migrations"),
+  page("Forecasts", "/forecasts"),
   page("Profiles", "/profiles"),
   page("Hosts", "/hosts"),
   page("Campaigns", "/bench/campaigns"),

@@ -12,6 +12,7 @@ const ProfileEditor = page(() => import("../pages/ProfileEditor"));
 const ProfileCompare = page(() => import("../pages/ProfileCompare"));
 const Migrations = page(() => import("../pages/Migrations"));
 const Migration = page(() => import("../pages/Migration"));
+const Forecasts = page(() => import("../pages/Forecasts"));
 const Host = page(() => import("../pages/Host"));
 const EvacuationPlan = page(() => import("../pages/EvacuationPlan"));
 const Evacuation = page(() => import("../pages/Evacuation"));
@@ -49,6 +50,7 @@ export const ROUTES: RouteObject[] = [
   { path: "/vms/:uuid", element: <Vm /> },
   { path: "/migrations", element: <Migrations /> },
   { path: "/migrations/:id", element: <Migration /> },
+  { path: "/forecasts", element: <Forecasts /> },
   { path: "/profiles", element: <Profiles /> },
   { path: "/profiles/new", element: <ProfileEditor /> },
   { path: "/profiles/:name", element: <Profile /> },

@@ -19,6 +19,7 @@ import { useToasts } from "../components/toasts";
 import { useProgress } from "../components/useProgress";
 import { Change } from "./migration/Change";
 import { Disks } from "./migration/Disks";
+import { Forecasts } from "./migration/Forecasts";
 import { Intent } from "./migration/Intent";
 import { standing } from "./migration/now";
 import { Outcomes } from "./migration/Outcomes";
@@ -142,6 +143,7 @@ export default function MigrationPage() {
               <StackItem>
                 <Facts title="Result" facts={result(data)} spread />
               </StackItem>
+              <Forecasts id={id} />
               {data.intent && (
                 <StackItem>
                   <Intent intent={data.intent} state={data.state} />

@@ -3,6 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Schemas } from "../api/client";
 import { type MigrationFilter, migrations } from "../api/queries";
 import { Empty } from "../components/Async";
+import { ButtonLink } from "../components/ButtonLink";
 import { type Filter, Filters, useFilters, useSorting } from "../components/Filters";
 import { PagedList } from "../components/ListTable";
 import { MigrationTable } from "../components/MigrationTable";
@@ -52,7 +53,14 @@ export default function Migrations() {
   const filtered = Object.keys(chosen).length > 0;
   return (
     <>
-      <PageHead title="Migrations" />
+      <PageHead
+        title="Migrations"
+        actions={
+          <ButtonLink to="/forecasts" variant="secondary">
+            How good forecasts were
+          </ButtonLink>
+        }
+      />
       <PageSection>
         <Filters filters={FILTERS} chosen={chosen} choose={choose}>
           <Button

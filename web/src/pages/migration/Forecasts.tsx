@@ -1,0 +1,101 @@
+import { Card, CardBody, CardTitle, StackItem } from "@patternfly/react-core";
+import { useQuery } from "@tanstack/react-query";
+import type { Schemas } from "../../api/client";
+import { migrationForecasts } from "../../api/forecasts";
+import { bytes } from "../../components/format";
+import { type ColumnOf, ListTable } from "../../components/ListTable";
+import { about } from "../../components/outlook";
+import { Labelled } from "../../components/StateLabel";
+import { between } from "../vm/MigrationForecast";
+
+type Kept = Schemas["KeptForecastView"];
+
+/** One figure of a forecast: what was said, and what came of it. */
+export interface Compared {
+  when: string;
+  what: string;
+  said: string;
+  came: string;
+  /** Whether it came as was said; null where that cannot be told. */
+  right: boolean | null;
+}
+
+const WHEN: Record<Kept["basis"], string> = {
+  before: "before the migration",
+  running: "while it ran",
+};
+const ENDS = new Map<boolean | null, string>([
+  [true, "yes"],
+  [false, "no"],
+  [null, "it may not"],
+]);
+
+/** The figures of a forecast that there are, each next to what happened. */
+export function compared(kept: Kept): Compared[] {
+  const when = WHEN[kept.basis];
+  const ended = kept.happened?.ended ?? null;
+  const figures = [
+    ["Total time", kept.total_ms, kept.happened?.total_ms, about],
+    ["Guest stands still", kept.silence_ms, kept.happened?.silence_ms, about],
+    ["Sent", kept.sent_bytes, kept.happened?.sent_bytes, bytes],
+  ] as const;
+  return [
+    {
+      when,
+      what: "Ends by itself",
+      said: ENDS.get(kept.ends) ?? "",
+      came: ended === null ? "–" : ended ? "it did" : "it did not",
+      right: ended === null || kept.ends === null ? null : ended === kept.ends,
+    },
+    ...figures.flatMap(([what, range, came, word]) =>
+      range === null
+        ? []
+        : [
+            {
+              when,
+              what,
+              said: between(range, word),
+              came: came == null ? "–" : word(came),
+              right: came == null ? null : range.low <= came && came <= range.high,
+            },
+          ],
+    ),
+  ];
+}
+
+const COLUMNS: readonly ColumnOf<Compared>[] = [
+  { title: "Made", cell: (each) => each.when },
+  { title: "Figure", cell: (each) => each.what },
+  { title: "Forecast", cell: (each) => each.said },
+  {
+    title: "What happened",
+    cell: (each) =>
+      each.right === null ? (
+        each.came
+      ) : (
+        <Labelled look={each.right ? "success" : "warning"}>{each.came}</Labelled>
+      ),
+  },
+];
+
+/** A migration's forecasts next to its outcome; nothing where it has none. */
+export function Forecasts({ id }: { id: string }) {
+  const found = useQuery(migrationForecasts(id));
+  const rows = found.data?.items.flatMap(compared) ?? [];
+  if (rows.length === 0) return null;
+  return (
+    <StackItem>
+      <Card>
+        <CardTitle component="h2">Forecast and outcome</CardTitle>
+        <CardBody>
+          <ListTable
+            label="Forecast and outcome"
+            columns={COLUMNS}
+            rows={rows}
+            name={(each) => `${each.when} ${each.what}`}
+          />
+        </CardBody>
+      </Card>
+    </StackItem>
+  );
+}
