@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import Watch, tab
+from tests.support.browser import NARROW, Watch, tab
 from tests.support.live import Live
 
 
@@ -47,3 +47,15 @@ def test_who_signs_in_there_stays_there(it: Live, browser: Browser, token: str) 
         made.page.get_by_label("Token").fill(token)
         made.page.get_by_role("button", name="Sign in").click()
         expect(made.page.get_by_role("heading", name="HTTP API")).to_be_visible()
+
+
+def test_it_is_dark_where_the_rest_is_and_fits_a_narrow_screen(page: Page, watch: Watch) -> None:
+    watch.refusals |= {"401"}
+    page.goto("/")
+    page.emulate_media(color_scheme="dark")
+    page.goto("/api/v1/docs")
+    expect(page.locator("html")).to_have_class("dark-mode")
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    page.goto("/api/v1/docs/plain")
+    expect(page.get_by_role("heading", name="HTTP API")).to_be_visible()
+    expect(page.locator("html")).to_have_js_property("scrollWidth", NARROW[0])

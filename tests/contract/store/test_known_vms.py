@@ -8,6 +8,7 @@ from tests.contract.store.conftest import Clock
 from vmtune.errors import InvalidInput
 from vmtune.model.access.scopes import Reach
 from vmtune.model.host.inventory import Host
+from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.tuning_state import TuningState
 from vmtune.storage import Store
 
@@ -41,6 +42,23 @@ def test_they_are_filtered_by_name_reach_and_all_labels(
     assert names(("tier", "db"), ("zone.x/y", "1")) == ["one"]
     assert names(("tier", "web")) == []
     assert names(("absent", "")) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "where"), [(MigrationState.COMPLETED, "b"), (MigrationState.FAILED, "a")]
+)
+def test_one_that_has_migrated_is_at_its_destination_before_anybody_lists_it(
+    store: Store, host: Host, clock: Clock, state: MigrationState, where: str
+) -> None:
+    store.hosts.add(Host("b", "qemu:///system", "", "", clock()))
+    vm = uuid4()
+    store.vms.remember(vm, "moved", "a", clock())
+    begun = store.migrations.begin(
+        vm=vm, vm_name="moved", source="a", destination="b", state=MigrationState.ACTIVE
+    )
+    store.migrations.update(begun.id, state=state)
+    assert store.vms.get(vm).host == where
+    assert store.known_vms.counts([where]) == {where: 1}
 
 
 def test_those_of_one_name_are_all_on_some_page(store: Store, host: Host, clock: Clock) -> None:

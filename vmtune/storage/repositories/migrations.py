@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row, bindparam, func, select, tuple_
+from sqlalchemy import Row, bindparam, func, select, tuple_, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from vmtune.documents.dataclass_json import to_json
@@ -43,7 +43,7 @@ from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.repositories.reach import within
 from vmtune.storage.repositories.searching import has_part
 from vmtune.storage.series.chunks import DISK_SAMPLES, ROUNDS, SAMPLES
-from vmtune.storage.tables.core import JsonObject, MigrationRow, OperationRow
+from vmtune.storage.tables.core import HostRow, JsonObject, MigrationRow, OperationRow, VmRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +195,8 @@ class MigrationRepository:
                 slots.redirect(session, row.number, destination)
             _MAP.change(row, fields)
             session.flush()
+            if state is MigrationState.COMPLETED and row.destination:
+                self._arrived(session, row)
             record = _MAP.record(row)
             _note_totals(row, record)
             return record
@@ -445,6 +447,13 @@ class MigrationRepository:
                 row.abort = AbortState.ABORTED if aborted else AbortState.TOO_LATE
             operations.release(session, row.vm, row.id)
             slots.release(session, row.number)
+
+    def _arrived(self, session: Session, row: MigrationRow) -> None:
+        """From now on the VM was seen last at its destination: nobody has to list it first."""
+        moved = update(VmRow).where(VmRow.uuid == row.vm, VmRow.host == row.source)
+        there = select(HostRow.name).where(HostRow.name == row.destination).exists()
+        now = self._database.now()
+        session.execute(moved.where(there).values(host=row.destination, seen_at=now))
 
     def _in_states(self, *states: MigrationState) -> tuple[Migration, ...]:
         query = select(MigrationRow).where(MigrationRow.state.in_(states))

@@ -2,6 +2,11 @@
 const word =
   new URLSearchParams(location.search).get("csrf") ?? localStorage.getItem("vmtune_csrf") ?? "";
 
+// As the web UI is, or else the system.
+const chosen = localStorage.getItem("vmtune.theme");
+const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+document.documentElement.classList.toggle("dark-mode", dark);
+
 /** What is searched of an operation: method, path, its name and what it says. */
 const textOf = (each) => {
   const operation = each.get("operation");

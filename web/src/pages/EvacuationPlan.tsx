@@ -21,7 +21,7 @@ import { type Asked, evacuationPlan, startEvacuation } from "../api/evacuations"
 import { setMaintenance } from "../api/hosts";
 import { host, hosts } from "../api/queries";
 import { Async } from "../components/Async";
-import { count } from "../components/format";
+import { count, counted } from "../components/format";
 import { IntentSection } from "../components/IntentSection";
 import { NO_INTENT, stated } from "../components/intent";
 import { More } from "../components/More";
@@ -106,7 +106,7 @@ export default function EvacuationPlanPage() {
             isLoading={start.isPending}
             onClick={() => start.mutate()}
           >
-            Move {count(movable)} {movable === 1 ? "VM" : "VMs"}
+            {plan.data ? `Move ${counted(movable, "VM")}` : "Move VMs"}
           </Button>
         }
       >
