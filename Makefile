@@ -109,8 +109,8 @@ dataset: packages-for-tests $(READY)  ## migrations of drawn workloads into RESU
 otava: $(READY)  ## an environment with Apache Otava in .cache/otava, for stats_sim and a test that reads its CSV
 	@$(BIN)/python -m tests.perf.otava
 
-fault: packages-for-tests $(READY)  ## faults at random moments of migrations (hours); TRIES=20 FAULT="--fault link"
-	@$(BIN)/python -m tests.fault --tries $(or $(TRIES),20) $(FAULT)
+fault: packages-for-tests $(READY)  ## faults at random moments of migrations (hours); TRIES=20 FAULT="--fault link" KIND=direct-disks FILE=build/faults.jsonl
+	@mkdir -p build && $(BIN)/python -m tests.fault --tries $(or $(TRIES),20) $(if $(KIND),--kind $(KIND)) $(if $(FILE),--append $(FILE)) $(FAULT)
 
 test-transports: packages-for-tests $(READY)  ## SSH, TLS, TCP with SASL, libssh and polkit between lab machines (as root; takes minutes)
 	@$(BIN)/pytest tests/transports $(PYTEST_ARGS)

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.fault.__main__ import names_of
 from tests.fault.checks import left_behind, memory, place, source_image
 from tests.fault.faults import FAULTS
+from tests.fault.harms import Harm, as_summary, harm_of
 from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_often
 from tests.fault.testbed import FaultTestbed, Kind, testbed
 from tests.support.live import why_no_lab
@@ -122,6 +124,61 @@ def test_memory_that_is_wrong_or_not_looked_at_is_seen() -> None:
         "7 words of the guest's memory are not what it wrote"
     ]
     assert memory([*begun, a_pass(1, 5, None)], 3) == ["the guest does not check its memory"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "harm"),
+    [
+        ("the VM runs on two hosts", Harm.DOUBLED),
+        ("the VM runs on no host, and it is failed", Harm.LOST),
+        ("it is failed, and runs on b", Harm.RECORD),
+        ("the source's image is gone", Harm.LOST),
+        ("the image at the destination is gone", Harm.LOST),
+        ("the disk on b: what the guest does not write has changed", Harm.LOST),
+        ("the source's image is kept, and its record says removed", Harm.RECORD),
+        ("an image stays at the destination, and the record does not say so", Harm.RECORD),
+        ("7 words of the guest's memory are not what it wrote", Harm.LOST),
+        ("2 records of one migration", Harm.RECORD),
+        ("multifd is True on a, and was False", Harm.LEFT),
+        ("vmtune-mirror-0 on a is left", Harm.LEFT),
+        ("TimeoutError: the lab does not answer", Harm.LOST),
+    ],
+)
+def test_each_harm_has_its_kind(wrong: str, harm: Harm) -> None:
+    assert harm_of(wrong) is harm
+
+
+def test_the_summary_counts_tries_by_harm() -> None:
+    tries = [
+        Tried("direct-disks-link", 1, 1, 0.5, "", "completed", 9.5),
+        Tried("direct-disks-link", 1, 2, 0.5, "", "failed", 9.5, (
+            "the VM runs on two hosts", "its samples are not in order", "samples are lost",
+        )),
+        Tried("link", 1, 1, 0.5, "", "failed", 9.5, ("the source's image is gone",)),
+    ]  # fmt: skip
+    assert list(as_summary(tries)) == [
+        "link: 1 try, 1 lost, 0 doubled, 0 wrong records, 0 left behind",
+        "direct-disks-link: 2 tries, 0 lost, 1 doubled, 1 wrong records, 0 left behind",
+        "all: 3 tries, 1 lost, 1 doubled, 1 wrong records, 0 left behind",
+    ]
+
+
+def test_a_kind_of_faults_is_tried_as_a_whole() -> None:
+    direct = [name for name in FAULTS if name.startswith("direct-disks-")]
+    assert names_of((), ("direct-disks",)) == direct
+    assert names_of(("link",), ("direct-disks",)) == ["link", *direct]
+    assert names_of((), ()) == list(FAULTS)
+
+
+def test_a_try_that_was_cut_short_is_made_again(tmp_path: Path) -> None:
+    file = tmp_path / "tries.jsonl"
+    whole = Tried("link", 1, 1, 0.5, "", "completed", 9.5)
+    note(file, whole)
+    with file.open("a") as lines:
+        lines.write('{"fault": "li')
+    assert noted(file) == [whole]
+    note(file, whole)
+    assert noted(file) == [whole, whole]
 
 
 def test_tries_add_up_from_run_to_run(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Tries every fault at random moments of migrations, and prints the table for the docs.
 
-    python -m tests.fault [--tries 20] [--fault NAME] [--seed N] [--append FILE]
+    python -m tests.fault [--tries 20] [--fault NAME] [--kind KIND] [--seed N] [--append FILE]
 
 It needs root, libvirt, QEMU and PostgreSQL, and makes a lab of its own for each fault. All of it
 takes hours: with --append each try is added to a file as soon as it is over, only those that the
-file lacks are made, and the table is of all that are in it.
+file lacks are made, and the table is of all that are in it. However it ends, a summary says how
+many tries there were, and in how many something was lost or doubled, a record was wrong, or
+something was left.
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.fault.faults import FAULTS
+from tests.fault.harms import as_summary
 from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_often
 from tests.fault.testbed import Kind, testbed
 from tests.support.live import why_no_lab
 from tests.support.postgres import why_no_postgres
 
 _NUMBER = 70  # of the first lab's network
+KINDS = {kind.name.lower().replace("_", "-"): kind for kind in Kind}
+"""By the words that the command takes."""
 
 
 @contextmanager
@@ -58,6 +63,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fault", description=__doc__)
     parser.add_argument("--tries", type=int, default=20)
     parser.add_argument("--fault", choices=FAULTS, action="append")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="all faults of this kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--append", type=Path, metavar="FILE")
     asked = parser.parse_args()
@@ -75,16 +81,37 @@ def main() -> int:
         if asked.append:
             note(asked.append, tried)
 
-    for name in asked.fault or FAULTS:
+    try:
+        _try_each(names_of(asked.fault or (), asked.kind or ()), found, asked, say)
+    finally:
+        print()
+        print("\n".join(as_markdown(found)))
+        print()
+        print("\n".join(as_summary(found)))
+    return 0 if not any(tried.wrong for tried in found) else 1
+
+
+def names_of(faults: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    """The faults that were asked for; all where none was."""
+    if not faults and not kinds:
+        return list(FAULTS)
+    of_kinds = {KINDS[kind] for kind in kinds}
+    return [name for name, each in FAULTS.items() if name in faults or each.kind in of_kinds]
+
+
+def _try_each(
+    names: Sequence[str],
+    found: list[Tried],
+    asked: argparse.Namespace,
+    say: Callable[[Tried], None],
+) -> None:
+    for name in names:
         fault = FAULTS[name]
         if fault.kind in (Kind.POSTGRES, Kind.TWO) and why_no_postgres():
             print(f"== {fault.name}: left out: {why_no_postgres()}", flush=True)
             continue
         print(f"== {fault.name}, {fault.kind.value}", flush=True)
         _try_all(name, left_to_try(found, name, asked.seed, asked.tries), asked.seed, say)
-    print()
-    print("\n".join(as_markdown(found)))
-    return 0 if not any(tried.wrong for tried in found) else 1
 
 
 if __name__ == "__main__":

@@ -228,10 +228,15 @@ def note(file: Path, tried: Tried) -> None:
 
 
 def noted(file: Path) -> list[Tried]:
-    """The tries in a file; none where there is no such file."""
+    """The tries in a file; none where there is no such file. A last line that was cut short is
+    removed: that try is made again."""
     if not file.exists():
         return []
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    lines = file.read_text().splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines.pop()  # cut short: whoever wrote it was killed
+        file.write_text("".join(lines))
+    rows = [json.loads(line) for line in lines]
     return [Tried(**{**row, "wrong": tuple(row["wrong"])}) for row in rows]
 
 
