@@ -50,8 +50,13 @@ class Written:
     write: Callable[[Any], Json] | None = None  # any: what the type says
 
 
+_AS_IT_IS = frozenset({str, int, float, bool, types.NoneType})
+
+
 def to_json(value: object) -> Json:
     """*value*, dataclasses or containers of them, ready for JSON."""
+    if type(value) in _AS_IT_IS:  # most of what there is
+        return value
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from vmtune.errors import CommandRefused
+from vmtune.hypervisor.asking import once_asked
 from vmtune.hypervisor.linux.locked_memory import pinned_by_others_bytes
 from vmtune.hypervisor.linux.qemu_process import ProgramFile, QemuProcess
 from vmtune.hypervisor.qemu import names as qemu_names
@@ -123,7 +124,7 @@ class QemuProbe:
             execute("query-migrate"),
             execute("query-cpus-fast"),
             execute("query-memory-size-summary"),
-            asyncio.to_thread(_of_process, process),
+            once_asked(lambda: asyncio.to_thread(_of_process, process)),
         )
         snapshot = read_query_migrate(migrate)
         return VmFacts(

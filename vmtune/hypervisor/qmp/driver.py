@@ -127,8 +127,7 @@ class QmpDriver:
     async def host_facts(self) -> HostFacts:
         """This machine. Its QEMUs may be of several versions, so it has none of its own."""
         self._sockets()
-        host = read_local_host()
-        reset = await asyncio.to_thread(ask_ring_reset)
+        host, reset = await asyncio.to_thread(lambda: (read_local_host(), ask_ring_reset()))
         return HostFacts(
             connection=Connection.QMP,
             hostname=host.hostname,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import socket
 import struct
@@ -14,82 +13,19 @@ from typing import Any
 
 from qemu.qmp import ConnectError, EventListener, ExecuteError, QMPClient, QMPError, Runstate
 from qemu.qmp.message import Message
-from qemu.qmp.models import ErrorResponse
-from qemu.qmp.qmp_client import BadReplyError, GreetingError
+from qemu.qmp.qmp_client import GreetingError
 
 from vmtune import tracing
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
 from vmtune.hypervisor.guard import ASKS, OPEN, Guard
 from vmtune.hypervisor.qemu.allowlist import check
+from vmtune.hypervisor.qmp.client import LeanClient
 from vmtune.hypervisor.qmp.qemu import OnEvent
 
 # qemu.qmp logs what it also raises; raised errors reach the user in vmtune's own words.
 _QUIET = logging.getLogger("vmtune.quiet.qmp")
 _QUIET.addHandler(logging.NullHandler())
 _QUIET.propagate = False
-
-
-class _Client(QMPClient):
-    """The library's client, with less work for each command.
-
-    QEMU reads its monitor a byte at a time, each with a turn of its main loop (monitor_can_read in
-    monitor/monitor.c): a byte costs about 4 µs, so a command of 110 bytes takes longer to be read
-    than to be executed. So commands are sent without spaces and with short ids. Each is
-    serialised once, what waits is sent by one write, and no message is printed for a debug log
-    that is off.
-    """
-
-    _IDS = 4096
-    """More than are ever unanswered: QEMU answers in order, and a command is given up in time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._number = 0
-
-    def _cb_outbound(self, msg: Message) -> Message:
-        return msg
-
-    def _cb_inbound(self, msg: Message) -> Message:
-        return msg
-
-    async def execute(
-        self,
-        cmd: str,
-        arguments: Mapping[str, object] | None = None,
-        oob: bool = False,
-    ) -> object:
-        command: dict[str, object] = {"exec-oob" if oob else "execute": cmd}
-        if arguments:
-            command["arguments"] = arguments
-        command["id"] = self._free_id()
-        msg = Message(json.dumps(command, separators=(",", ":")).encode(), eager=False)
-        reply = await self._execute(msg, assign_id=False)
-        if "error" in reply:
-            try:
-                raise ExecuteError(ErrorResponse(reply), msg, reply)
-            except (KeyError, TypeError) as error:
-                raise BadReplyError("QMP error reply is malformed", reply, msg) from error
-        if "return" not in reply:
-            raise BadReplyError("QMP reply has neither error nor return", reply, msg)
-        return reply["return"]
-
-    def _free_id(self) -> str:
-        while True:
-            self._number = (self._number + 1) % self._IDS
-            name = f"{self._number:x}"
-            if name not in self._pending:
-                return name
-
-    async def _bh_send_message(self) -> None:
-        assert self._writer is not None
-        waiting = [await self._outgoing.get()]
-        while not self._outgoing.empty():
-            waiting.append(self._outgoing.get_nowait())
-        try:
-            self._writer.write(b"".join(map(bytes, waiting)))
-        finally:
-            for _ in waiting:
-                self._outgoing.task_done()
 
 
 NO_QEMU = "no_qemu"
@@ -235,7 +171,7 @@ class QmpMonitor:
         self._keeper = asyncio.create_task(self._keep(client), name=f"qmp {self.path}")
 
     async def _greeted(self) -> QMPClient:
-        client = _Client()
+        client = LeanClient()
         client.logger = _QUIET
         client.register_listener(_Relay(self._relay))
         stream = socket.socket(socket.AF_UNIX)

@@ -12,6 +12,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from vmtune.errors import HostUnreachable, NotFound, Problem, VmtuneError
+from vmtune.hypervisor.asking import once_asked
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import HostFacts, VmFacts, VmState, VmSummary
 from vmtune.model.host.inventory import EventTopic, Vm
@@ -212,9 +213,12 @@ class HostService(HostConnections):
         :raise HostUnreachable: none has it, and some did not answer; or its host does not answer.
         """
         last = self._last_host.get(vm)
-        probing = asyncio.ensure_future(self.facts(last)) if last is not None else None
+        locating = asyncio.ensure_future(self.locate(vm))
+        probing: asyncio.Future[HostFacts] | None = None
+        if last is not None:
+            probing = asyncio.ensure_future(once_asked(lambda: self.facts(last)))
         try:
-            name, driver, facts = await self.locate(vm)
+            name, driver, facts = await locating
             if probing is not None and name == last:
                 return name, driver, facts, await probing
         finally:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from vmtune.errors import CommandRefused, InvalidInput, NotFound
+from vmtune.hypervisor.asking import once_asked
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState
 from vmtune.model.host.hardware import Hardware, Offer
@@ -100,7 +101,9 @@ class PlanService:
             # Which values these are does not depend on where the VM is: look for both at once.
             (name, driver, facts, host), desired = await asyncio.gather(
                 self._hosts.locate_with_host(vm),
-                self._assignments.choose(vm, "", profile, revision, values, steps),
+                once_asked(
+                    lambda: self._assignments.choose(vm, "", profile, revision, values, steps)
+                ),
             )
         else:
             name, driver, facts, host = await self._hosts.locate_with_host(vm)

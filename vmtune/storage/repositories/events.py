@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import cast
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import Table, delete, func, insert, select
 
 from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.storage.database import Database
@@ -13,6 +14,7 @@ from vmtune.storage.paging import check_limit
 from vmtune.storage.tables.core import EventRow
 
 _EVENTS = Mapper(Event, EventRow)
+_INSERT = insert(cast(Table, EventRow.__table__)).returning(EventRow.id)
 
 
 class EventRepository:
@@ -35,10 +37,11 @@ class EventRepository:
         :param durable: it, and all that was written before it, is on disk before this returns.
         """
         with self._database.write(durable=durable, progress=True) as session:
-            row = EventRow(at=self._database.now(), topic=topic, subject=subject, data=dict(data))
-            session.add(row)
-            session.flush()
-            return _EVENTS.record(row)
+            at, stored = self._database.now(), dict(data)
+            made = session.connection().execute(  # past the ORM, which takes three times as long
+                _INSERT, {"at": at, "topic": topic, "subject": subject, "data": stored}
+            )
+            return Event(made.scalar_one(), at, topic, subject, stored)
 
     def since(
         self,

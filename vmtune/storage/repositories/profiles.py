@@ -25,6 +25,15 @@ from vmtune.storage.tables.core import AssignmentRow, ProfileRow, RevisionRow
 
 _MAP = Mapper(Revision, RevisionRow, steps=Stored(dump_steps, load_steps))
 _NAMED_IN_ERROR = 5
+_CURRENT = (
+    select(ProfileRow, RevisionRow)
+    .join(
+        RevisionRow,
+        (RevisionRow.profile == ProfileRow.name) & (RevisionRow.number == ProfileRow.current),
+    )
+    .where(ProfileRow.deleted_at.is_(None))
+)
+"""Each profile with its current revision."""
 
 
 class ProfileRepository:
@@ -68,25 +77,17 @@ class ProfileRepository:
         :raise NotFound: there is none.
         """
         with self._database.read() as session:
-            row = _profile_row(session, name)
-            return _profile(row, _revision_row(session, name, row.current))
+            found = session.execute(_CURRENT.where(ProfileRow.name == name)).first()
+            if found is None:
+                raise _no_profile(name)
+            return _profile(*found)
 
     def list(self, after: str | None = None, limit: int = 100, contains: str = "") -> Page[Profile]:
         """Profiles in the order of their names.
 
         :param contains: only those with this in their name or description, in any case.
         """
-        query = (
-            select(ProfileRow, RevisionRow)
-            .join(
-                RevisionRow,
-                (RevisionRow.profile == ProfileRow.name)
-                & (RevisionRow.number == ProfileRow.current),
-            )
-            .where(ProfileRow.deleted_at.is_(None))
-            .order_by(ProfileRow.name)
-            .limit(check_limit(limit) + 1)
-        )
+        query = _CURRENT.order_by(ProfileRow.name).limit(check_limit(limit) + 1)
         if contains:
             query = query.where(
                 ProfileRow.name.icontains(contains, autoescape=True)

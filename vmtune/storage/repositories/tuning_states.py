@@ -20,6 +20,7 @@ from vmtune.storage.tables.core import ApplicationRow, OperationRow, TuningRow
 TUNINGS = Mapper(Tuning, TuningRow)
 _AT_ONCE = 500
 """VMs that one query asks for: databases bound the parameters of one."""
+_COLUMNS = tuple(TuningRow.__table__.columns.keys())
 _OUTCOMES = converter(tuple[Outcome, ...])
 
 
@@ -134,9 +135,13 @@ def _forget(session: Session, vm: UUID) -> bool:
 def _put(session: Session, row: TuningRow) -> None:
     """Store a VM's state; *since* is kept if the state is unchanged."""
     before = session.get(TuningRow, row.vm)
-    if before is not None and before.state == row.state:
+    if before is None:
+        session.add(row)
+        return
+    if before.state == row.state:
         row.since = before.since
-    session.merge(row)
+    for column in _COLUMNS:
+        setattr(before, column, getattr(row, column))
 
 
 def standing(session: Session, vm: UUID) -> ApplicationRow | None:

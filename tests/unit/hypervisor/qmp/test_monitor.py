@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from qemu.qmp.message import Message
 
 from vmtune.errors import CommandRefused, OutcomeUnknown
 from vmtune.hypervisor.qmp.monitor import QmpMonitor
@@ -27,6 +28,7 @@ class Peer:
     def __init__(self) -> None:
         self.came: list[bytes] = []
         self.answers: list[Answer] = []
+        self.events: list[Answer] = []
         self.open = asyncio.Event()
         self.open.set()
 
@@ -38,8 +40,10 @@ class Peer:
                 for text in data.replace(b"}{", b"}\n{").splitlines():
                     await self.open.wait()
                     answer = self.answers.pop(0) if self.answers else {"return": {}}
-                    reply = {**answer, "id": json.loads(text).get("id")}
-                    writer.write(json.dumps(reply).encode() + b"\n")
+                    command = json.loads(text)
+                    reply = {**answer, **({"id": command["id"]} if "id" in command else {})}
+                    for said in (*self.events, reply):
+                        writer.write(json.dumps(said).encode() + b"\n")
         writer.close()
 
 
@@ -68,8 +72,8 @@ async def test_a_command_has_no_byte_too_many(tmp_path: Path) -> None:
         await link.execute("qom-get", MODE)
         await link.execute("query-status")
     assert peer.came == [
-        b'{"execute":"qom-get","arguments":{"path":"/machine","property":"type"},"id":"1"}',
-        b'{"execute":"query-status","id":"2"}',
+        b'{"execute":"qom-get","arguments":{"path":"/machine","property":"type"}}',
+        b'{"execute":"query-status"}',
     ]
 
 
@@ -83,19 +87,42 @@ async def test_commands_that_wait_are_sent_by_one_write_and_each_has_its_answer(
     assert len(peer.came) == 1
 
 
-async def test_ids_begin_anew_and_skip_those_that_are_not_answered(tmp_path: Path) -> None:
+async def test_an_event_between_answers_is_nobodys_answer(tmp_path: Path) -> None:
+    async with monitor(tmp_path) as (link, peer):
+        peer.events = [{"event": "STOP", "timestamp": {"seconds": 1, "microseconds": 2}}]
+        peer.answers = [{"return": "one"}, {"return": "two"}]
+        got = await asyncio.gather(link.execute("query-name"), link.execute("query-status"))
+    assert got == ["one", "two"]
+
+
+async def test_what_is_out_of_band_may_be_answered_before_what_was_sent_before(
+    tmp_path: Path,
+) -> None:
     async with monitor(tmp_path) as (link, peer):
         peer.open.clear()
-        late = asyncio.create_task(link.execute("query-status"))
+        first = asyncio.create_task(link.execute("query-status"))
         client: Any = link._client
         await asyncio.sleep(0.01)
-        client._number = client._IDS - 1
-        peer.answers = [{"return": "late"}, {"return": "one"}, {"return": "two"}]
-        others = [asyncio.create_task(link.execute("query-name")) for _ in range(2)]
+        overtakes = asyncio.create_task(client.execute("migrate-pause", oob=True))
         await asyncio.sleep(0.01)
-        assert list(client._pending) == ["1", "0", "2"]
+        (id_,) = client._pending
+        await client._on_message(Message({"return": "soon", "id": id_}))
+        assert await overtakes == "soon"
+        peer.answers = [{"return": "late"}]
         peer.open.set()
-        assert await asyncio.gather(late, *others) == ["late", "one", "two"]
+        assert await first == "late"
+
+
+async def test_a_lost_connection_ends_all_that_is_unanswered(tmp_path: Path) -> None:
+    async with monitor(tmp_path) as (link, peer):
+        peer.open.clear()
+        waiting = [asyncio.create_task(link.execute("query-status")) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        waiting[1].cancel()
+        await link.close()
+        peer.open.set()
+        ends = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(end) for end in ends] == [OutcomeUnknown, asyncio.CancelledError, OutcomeUnknown]
 
 
 async def test_a_refusal_is_qemus_text(tmp_path: Path) -> None:
