@@ -73,7 +73,7 @@ class LeanClient(QMPClient):
             message = json.loads(line)
         except ValueError:
             message = None  # the library says what is wrong with it
-        if not self._unanswered or not isinstance(message, dict) or message.keys() & _NOT_IN_TURN:
+        if not self._unanswered or not _is_in_turn(message):
             await self._on_message(Message(line, eager=True))
             return
         answer = self._unanswered.popleft()
@@ -101,6 +101,6 @@ class LeanClient(QMPClient):
                     answer.set_exception(ExecInterruptedError("Disconnected"))
 
 
-_NOT_IN_TURN = frozenset({"event", "id"})
-"""What an answer in its turn does not have: events come between answers, and what is out of band
-has an id."""
+def _is_in_turn(message: object) -> bool:
+    """Events come between answers, and what is out of band has an id."""
+    return isinstance(message, dict) and "event" not in message and message.get("id") is None

@@ -228,10 +228,12 @@ def test_there_is_no_way_past_it() -> None:
             if name in ways:
                 found.setdefault(name, set()).add(place)
     assert found == {
-        "QMPClient": {"qmp/monitor.py"},
+        "QMPClient": {"qmp/client.py", "qmp/monitor.py"},
         "qemuMonitorCommand": {"libvirt/calls.py"},
         "qemuAgentCommand": {"libvirt/calls.py"},
     }
+    users = {place for place, text in texts.items() if "LeanClient(" in text}
+    assert users == {"qmp/client.py", "qmp/monitor.py"}
     callers = {place for place, text in texts.items() if "domain.monitor(" in text}
     assert callers == {"libvirt/monitor.py"}
     assert {place for place, text in texts.items() if ").agent(" in text} == {"libvirt/agent.py"}
