@@ -36,7 +36,7 @@ from vmtune.bench.model.runs.series import Series
 from vmtune.bench.model.scenario.migration import to_json
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.storage import Store, upgrade
-from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.storage.repositories.bench.run_rows import RunFilter
 
 RUNS = 10_000
 SAMPLES = 1000

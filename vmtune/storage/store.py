@@ -15,7 +15,10 @@ from vmtune.storage.failures import masked, parse_url, translated
 from vmtune.storage.repositories.applications import ApplicationRepository
 from vmtune.storage.repositories.assignments import AssignmentRepository
 from vmtune.storage.repositories.audit_log import AuditRepository
-from vmtune.storage.repositories.campaigns import CampaignRepository
+from vmtune.storage.repositories.bench.campaigns import CampaignRepository
+from vmtune.storage.repositories.bench.runs import RunRepository
+from vmtune.storage.repositories.bench.studies import StudyRepository
+from vmtune.storage.repositories.bench.trends import FoundChangeRepository, ScheduleRepository
 from vmtune.storage.repositories.cluster import ServiceRepository
 from vmtune.storage.repositories.counts import Tallies
 from vmtune.storage.repositories.drift_scans import DriftScanRepository
@@ -30,10 +33,7 @@ from vmtune.storage.repositories.migrations import MigrationRepository
 from vmtune.storage.repositories.overview import OverviewRepository
 from vmtune.storage.repositories.profiles import ProfileRepository
 from vmtune.storage.repositories.retention import RetentionRepository
-from vmtune.storage.repositories.runs import RunRepository
-from vmtune.storage.repositories.studies import StudyRepository
 from vmtune.storage.repositories.tokens import TokenRepository
-from vmtune.storage.repositories.trends import FoundChangeRepository, ScheduleRepository
 from vmtune.storage.repositories.tuning_states import TuningRepository
 from vmtune.storage.repositories.webhooks import WebhookRepository
 from vmtune.storage.upgrades import check_revision, known_revisions, revision_of

@@ -50,7 +50,7 @@ from vmtune.bench.services.runs.files import MEDIA_TYPES, FileFormat, exported_r
 from vmtune.bench.services.runs.runs import QueuedRun, RunRequest
 from vmtune.documents.dataclass_json import to_json
 from vmtune.model.idempotency import Begun
-from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.storage.repositories.bench.run_rows import RunFilter
 
 router = Router(tags=["runs"], dependencies=[EVERYWHERE])
 Rows = Annotated[Whole, Query(ge=1, le=1000, description="Most rows on the page.")]

@@ -16,7 +16,7 @@ from vmtune.bench.model.scenario.any_kind import kind_of, to_json
 from vmtune.bench.model.settable import settable
 from vmtune.bench.services.runs.scenarios import OfferedScenario
 from vmtune.config.settings import BenchQemu
-from vmtune.storage.repositories.run_rows import MeasuredScenario
+from vmtune.storage.repositories.bench.run_rows import MeasuredScenario
 from vmtune.units import Unit
 
 

@@ -13,7 +13,7 @@ from vmtune.bench.model.runs.run import RunState, Slot
 from vmtune.errors import Conflict, NotFound
 from vmtune.stats.model import Design, NoiseFloor, Scale
 from vmtune.storage import Store
-from vmtune.storage.repositories.campaigns import StoredFloor
+from vmtune.storage.repositories.bench.campaigns import StoredFloor
 
 S = CampaignState
 

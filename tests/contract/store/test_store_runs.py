@@ -17,7 +17,7 @@ from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Slot, Testbed
 from vmtune.bench.model.runs.series import Series, apart
 from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound
 from vmtune.storage import Store
-from vmtune.storage.repositories.run_rows import CHUNK, TRANSITIONS, RunFilter
+from vmtune.storage.repositories.bench.run_rows import CHUNK, TRANSITIONS, RunFilter
 
 SETUP = {"name": "quick/idle", "vm": {"memory_bytes": 1 << 28, "vcpus": 2}, "values": {}}
 PLACE = {"cpu": {"count": 2, "model": "x"}, "kernel": {"release": "6.1"}}

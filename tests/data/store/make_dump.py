@@ -53,7 +53,7 @@ from vmtune.model.plan.outcome import ApplicationState, Outcome, Status
 from vmtune.model.profile import Target
 from vmtune.stats.model import Design, NoiseFloor, Scale
 from vmtune.storage import Store, upgrade
-from vmtune.storage.repositories.campaigns import StoredFloor
+from vmtune.storage.repositories.bench.campaigns import StoredFloor
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 FIGURES = Figures(True, Range(9e3, 2e4, 3e4), Range(20.0, 50.0, 90.0), None)

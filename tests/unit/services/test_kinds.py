@@ -36,7 +36,7 @@ from vmtune.bench.srcu.order import SrcuOrder
 from vmtune.errors import Blocked, InvalidInput
 from vmtune.stats.model import Verdict
 from vmtune.storage import Store, upgrade
-from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.storage.repositories.bench.run_rows import RunFilter
 
 BLOCK = "block/null-co-randread-4k-64-1"
 BOOT = "boot/project-seabios-tcg-1-512m"

@@ -11,7 +11,7 @@ from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonServi
 from vmtune.errors import InvalidInput
 from vmtune.stats.model import Observation, Sample
 from vmtune.storage import Store
-from vmtune.storage.repositories.campaigns import StoredFloor
+from vmtune.storage.repositories.bench.campaigns import StoredFloor
 
 
 def calibrated(store: Store, record: CampaignRecord) -> list[StoredFloor]:

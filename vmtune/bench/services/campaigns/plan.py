@@ -22,7 +22,7 @@ from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.stats.planning import DEFAULT_NOISE, detectable, noise_of
 from vmtune.stats.schedule import schedule
 from vmtune.storage import Store
-from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.storage.repositories.bench.run_rows import RunFilter
 
 START_S = 5.0
 """Assumed for starting QEMUs and a guest, and ending them, where nothing is known."""

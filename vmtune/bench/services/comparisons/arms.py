@@ -16,7 +16,7 @@ from vmtune.errors import InvalidInput
 from vmtune.model.tunables.tunable import Value
 from vmtune.stats.model import MAX_RUNS
 from vmtune.storage import Store
-from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.storage.repositories.bench.run_rows import RunFilter
 
 KEYS = ("scenario", "family", "profile", "campaign", "arm", "fingerprint", "host")
 COUNTED = tuple(state for state in RunState if state.counts)

@@ -29,7 +29,7 @@ from vmtune.reference.loading import reference, table_of
 from vmtune.stats.judging import veil, withhold
 from vmtune.stats.model import MAX_RUNS, NoiseFloor
 from vmtune.storage import Store
-from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.storage.repositories.bench.run_rows import RunFilter
 
 _EVERYTHING = Look()
 

@@ -29,8 +29,8 @@ from vmtune.errors import InvalidInput, NotFound
 from vmtune.stats.model import MAX_RUNS, Comparison, Observation, Scale
 from vmtune.storage import Store
 from vmtune.storage.paging import check_limit, make_cursor, read_cursor
-from vmtune.storage.repositories.run_rows import RunFilter
-from vmtune.storage.repositories.run_values import Measured
+from vmtune.storage.repositories.bench.run_rows import RunFilter
+from vmtune.storage.repositories.bench.run_values import Measured
 
 if TYPE_CHECKING:  # takes a second to import
     from vmtune.stats.changes import Change

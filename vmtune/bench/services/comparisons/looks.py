@@ -18,7 +18,7 @@ from vmtune.bench.model.campaign.record import CampaignRecord, CampaignState
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.errors import NotFound
 from vmtune.storage import Store
-from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.storage.repositories.bench.run_rows import RunFilter
 
 _PAGE = 100
 _MAX_CAMPAIGNS = 1000

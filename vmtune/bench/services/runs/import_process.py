@@ -16,7 +16,7 @@ from vmtune.bench.model.runs.run import Run
 from vmtune.bench.services.runs.files import read_run
 from vmtune.errors import InvalidInput, Problem
 from vmtune.services.heavy.process import be_modest
-from vmtune.storage.repositories.run_rows import PackedRecord, pack_record
+from vmtune.storage.repositories.bench.run_rows import PackedRecord, pack_record
 
 MAX_HEAD_BYTES = 8 << 20
 """Of a run without its series: the service reads it again, where it serves others."""

@@ -34,7 +34,7 @@ from vmtune.model.tunables.rules import accept_values
 from vmtune.services.events import EventBus
 from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Page, Store
-from vmtune.storage.repositories.run_rows import MeasuredScenario, RunFilter
+from vmtune.storage.repositories.bench.run_rows import MeasuredScenario, RunFilter
 
 log = structlog.get_logger(__name__)
 

@@ -16,7 +16,7 @@ from vmtune.bench.services.runs.runs import RunRequest
 from vmtune.documents import dataclass_json as documents
 from vmtune.model.tunables.tunable import Value
 from vmtune.storage import Store
-from vmtune.storage.repositories.studies import RunSpan
+from vmtune.storage.repositories.bench.studies import RunSpan
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from vmtune.bench.services.comparisons.files import ReportFormat, report_file
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.stats.model import Design, NoiseFloor, Scale, Verdict
 from vmtune.storage import Store, upgrade
-from vmtune.storage.repositories.campaigns import StoredFloor
+from vmtune.storage.repositories.bench.campaigns import StoredFloor
 
 STOCK, TUNED = "profile=stock", "profile=tuned"
 CAMPAIGN = UUID(int=5)

@@ -48,7 +48,7 @@ from vmtune.services.hosts.connections import DriverFactory
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import ProfileService
 from vmtune.storage import Store, upgrade
-from vmtune.storage.repositories.run_rows import RunFilter
+from vmtune.storage.repositories.bench.run_rows import RunFilter
 from vmtune.testing.inline_jobs import InlineEngine
 
 SMALL = RunRequest(small())

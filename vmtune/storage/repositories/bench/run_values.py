@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from vmtune.bench.model.runs.run import RunState, Testbed
 from vmtune.model.tunables.tunable import Value
-from vmtune.storage.repositories.run_rows import RunFilter, filtered
+from vmtune.storage.repositories.bench.run_rows import RunFilter, filtered
 from vmtune.storage.tables.core import RunMetricRow, RunRow
 
 
@@ -45,7 +45,7 @@ _UNSUCCESSFUL = (RunState.NOT_CONVERGED.value, RunState.FAILED.value)
 def measured(
     session: Session, metric: str, wanted: RunFilter, up_to: int | None, limit: int
 ) -> tuple[Measured, ...]:
-    """See :meth:`vmtune.storage.repositories.runs.RunRepository.measured`."""
+    """See :meth:`vmtune.storage.repositories.bench.runs.RunRepository.measured`."""
     columns: tuple[Any, ...] = (  # any: of each column's own kind
         *(RunRow.number, RunRow.id, RunRow.started_at, RunRow.created_at, RunRow.state),
         *(RunRow.host, RunRow.testbed, RunRow.qemu, RunRow.profile, RunRow.values),

@@ -19,7 +19,7 @@ from vmtune.storage.columns import storable
 from vmtune.storage.database import Database
 from vmtune.storage.mapping import Mapper
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
-from vmtune.storage.repositories.run_rows import as_run, metrics_of
+from vmtune.storage.repositories.bench.run_rows import as_run, metrics_of
 from vmtune.storage.tables.core import RunRow
 from vmtune.storage.tables.studies import StudyRow, TrialRow
 

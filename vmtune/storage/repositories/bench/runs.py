@@ -17,8 +17,7 @@ from vmtune.storage.columns import storable
 from vmtune.storage.database import Database
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.repositories import operations
-from vmtune.storage.repositories.operations import Operation
-from vmtune.storage.repositories.run_rows import (
+from vmtune.storage.repositories.bench.run_rows import (
     ALL,
     CHUNK,
     Environment,
@@ -37,7 +36,8 @@ from vmtune.storage.repositories.run_rows import (
     remember_environment,
     write_record,
 )
-from vmtune.storage.repositories.run_values import Measured, measured
+from vmtune.storage.repositories.bench.run_values import Measured, measured
+from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.series.packing import unpack
 from vmtune.storage.tables.core import EnvironmentRow, RunChunkRow, RunMetricRow, RunRow
 

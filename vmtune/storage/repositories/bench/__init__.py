@@ -1,0 +1,1 @@
+"""Records of benchmarks: runs, campaigns, studies and trends."""
