@@ -197,7 +197,7 @@ async def list_samples(
 
 
 @router.get(
-    "/{migration}/disk-samples", responses=problems(404) | KEPT, dependencies=[READ, STORED]
+    "/{migration}/disk-samples", responses=problems(404) | KEPT, dependencies=[READ, FOLLOWED]
 )
 async def list_disk_samples(
     on: Services,

@@ -52,7 +52,7 @@ class CopyWatch:
         self._looks = remembered(self._looks, Look(at_ms, seen))
         disks = paced(progressed(record.disks, seen, at_ms), self._looks)
         if disks != record.disks:
-            await self._notes.save(MigrationFields(disks=disks))
+            await self._notes.note_disks(disks)
         await self._notes.copying(CopyProgress(disks, at_ms), self._memory_bytes)
 
     async def memory_begins(self, now: float, started: float) -> None:

@@ -11,6 +11,7 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepRecord
 from vmtune.model.migration.copy_progress import CopyProgress
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import Migration, MigrationFields, Sample, Snapshot
 from vmtune.model.plan.changes import Change
 
@@ -35,6 +36,9 @@ class Notes(Protocol):
 
         :param outlook: what is expected of the migration; None where nobody asked.
         """
+
+    async def note_disks(self, disks: Sequence[CopiedDisk]) -> None:
+        """Record how far the copies of disks are; the newest may be lost when the power fails."""
 
     async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
         """Called once a second with how far the copies of disks are, also while the memory is sent.

@@ -339,6 +339,7 @@ class MigrationSession:
                     self._on_snapshot,
                     self.handle,
                     self._started,
+                    copies=bool(record.disks),
                 )
         except GuestLost:
             log.warning("guest lost", migration_id=str(record.id), vm=str(record.vm))

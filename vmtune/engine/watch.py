@@ -17,6 +17,8 @@ _LOST_AFTER_S = 30.0
 _FIGURES_WITHIN_S = 2.0
 _STANDS_EVERY_S = 1.0
 """How often a migration is looked at that is paused in post-copy."""
+_COPIES_EVERY_S = 0.5
+"""How often while disks are copied and QEMU does not know of the migration yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ async def watch(
     on_snapshot: OnSnapshot,
     handle: MigrationHandle | None = None,
     started: float | None = None,
+    *,
+    copies: bool = False,
 ) -> WatchEnd:
     """Sample until the migration has ended.
 
@@ -51,6 +55,8 @@ async def watch(
 
     :param handle: of a migration that this process started; it then says when it is over.
     :param started: :func:`time.monotonic` when the migration was started.
+    :param copies: it copies disks before its memory. Then there is nothing to sample until QEMU
+        begins, and each look would take time from the copy.
     """
     origin = time.monotonic() if started is None else started
     last: Snapshot | None = None
@@ -83,8 +89,15 @@ async def watch(
                     return WatchEnd(last, gone=False)  # it was given up before QEMU knew of it
                 if over and not snapshot.status.running:
                     return WatchEnd(await _with_figures(driver, vm, snapshot), gone=False)
-            stands = last is not None and _stands(last)
-            await _sleep_or_wake(max(1 / hz, _STANDS_EVERY_S if stands else 0), wakeup)
+            await _sleep_or_wake(max(1 / hz, _idle_s(last, copies=copies)), wakeup)
+
+
+def _idle_s(last: Snapshot | None, *, copies: bool) -> float:
+    """For how long at least nothing is to be seen."""
+    if last is not None and _stands(last):
+        return _STANDS_EVERY_S
+    idle = copies and last is not None and last.status is QemuStatus.SETUP and last.sample is None
+    return _COPIES_EVERY_S if idle else 0
 
 
 def _stands(snapshot: Snapshot) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -9,6 +10,7 @@ import pytest
 
 from vmtune.errors import NotFound
 from vmtune.model.migration.copy_progress import DiskSample
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import MigrationFields, MigrationState
 from vmtune.storage import Store
 
@@ -45,3 +47,13 @@ def test_they_are_dropped_with_the_migrations_samples(store: Store) -> None:
     (number,) = store.retention.to_drop(record.ended_at + timedelta(seconds=1), 10)
     store.retention.drop(number)
     assert store.migrations.disk_samples(id) == ()
+
+
+def test_how_far_copies_are_is_noted_and_nothing_else_changes(store: Store) -> None:
+    id = begin(store)
+    before = store.migrations.get(id)
+    disks = (CopiedDisk("vda", "/x", copied_bytes=5), CopiedDisk("vdb", "/y"))
+    store.migrations.note_disks(id, disks)
+    assert store.migrations.get(id) == replace(before, disks=disks)
+    with pytest.raises(NotFound):
+        store.migrations.note_disks(uuid4(), disks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
@@ -46,6 +46,9 @@ class Kept:
     async def save(self, fields: Any) -> Migration:
         self.kept = replace(self.kept, **fields)
         return self.kept
+
+    async def note_disks(self, disks: Sequence[CopiedDisk]) -> None:
+        self.kept = replace(self.kept, disks=tuple(disks))
 
     async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
         assert memory_bytes is None

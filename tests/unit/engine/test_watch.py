@@ -133,3 +133,34 @@ async def test_what_another_migrates_is_not_watched_in_place_of_ones_own() -> No
     async with asyncio.timeout(10):
         end = await watch(Others(), uuid4(), 200, on_snapshot, handle)  # type: ignore[arg-type] # as above
     assert (end.snapshot, seen) == (None, [])
+
+
+@pytest.mark.parametrize(("copies", "pauses"), [(True, [0.5, 0.5, 0.005]), (False, [0.005] * 3)])
+async def test_little_is_asked_while_disks_are_copied_and_qemu_does_not_know_of_it(
+    monkeypatch: pytest.MonkeyPatch, copies: bool, pauses: list[float]
+) -> None:
+    """Each look takes time from the copy, and there is nothing to see."""
+    active = read_query_migrate(
+        {"status": "active", "ram": {"transferred": 1, "remaining": 1, "total": 2}}, 0
+    )
+    said = [
+        Snapshot(QemuStatus.SETUP),
+        Snapshot(QemuStatus.SETUP),
+        active,
+        Snapshot(QemuStatus.NONE),
+    ]
+    waited: list[float] = []
+
+    class Copying(Cancelled):
+        async def migration(self, *_: Any) -> Snapshot:
+            return said.pop(0)
+
+    async def pause(seconds: float, _: asyncio.Event) -> None:
+        waited.append(seconds)
+
+    async def on_snapshot(_: Snapshot) -> None:
+        pass
+
+    monkeypatch.setattr(watching_module, "_sleep_or_wake", pause)
+    await watch(Copying(), uuid4(), 200, on_snapshot, copies=copies)  # type: ignore[arg-type] # as above
+    assert waited == pauses

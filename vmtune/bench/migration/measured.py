@@ -27,6 +27,7 @@ from vmtune.hypervisor.protocol import Driver, MigrationHandle
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepRecord
 from vmtune.model.migration.copy_progress import CopyProgress
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import (
     Migration,
     MigrationFields,
@@ -271,6 +272,9 @@ class _RunNotes:
     async def samples(self) -> Sequence[Sample]:
         """None: a run is executed by one process."""
         return ()
+
+    async def note_disks(self, disks: Sequence[CopiedDisk]) -> None:
+        self._record = replace(self._record, disks=tuple(disks))
 
     async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
         """Nothing: the record has the disks."""

@@ -17,6 +17,7 @@ from vmtune.forecast.outlook import Outlook
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.controller_record import ReaperRound, StepEffect, StepRecord
 from vmtune.model.migration.copy_progress import CopyProgress, DiskSample, MigrationPhase
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import (
     Migration,
     MigrationFields,
@@ -147,6 +148,11 @@ class DurableNotes:
         self._forecast = True
         now = datetime.now(UTC)
         await keep(self._records.store, self._id, lambda: by_outlook(sample, outlook, now))
+
+    async def note_disks(self, disks: Sequence[CopiedDisk]) -> None:
+        """Record how far the copies are."""
+        note = self._records.store.migrations.note_disks
+        await retry_until_available(lambda: asyncio.to_thread(note, self._id, disks))
 
     async def copying(self, progress: CopyProgress, memory_bytes: int | None) -> None:
         """Publish the progress of the disks; once all have caught up, along with the memory's."""

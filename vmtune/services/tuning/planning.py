@@ -11,7 +11,7 @@ from vmtune.errors import CommandRefused, InvalidInput, NotFound
 from vmtune.hypervisor.asking import once_asked
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState
-from vmtune.model.host.hardware import Hardware, Offer
+from vmtune.model.host.hardware import Hardware
 from vmtune.model.host.network import with_network
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.situation import Destination, Permissions, Situation
@@ -111,8 +111,16 @@ class PlanService:
         goal: Destination | None = None
         if destination is not None:
             driver_there = await self._hosts.driver(destination)
-            facts = await _with_disks(driver, facts, desired.values)
-            goal = await self._destination(destination, driver_there, name, facts, desired)
+            # Neither host has to wait for what the other says.
+            facts, seen = await asyncio.gather(
+                _with_disks(driver, facts, desired.values),
+                self._destination(destination, driver_there, name, facts),
+            )
+            if facts.hardware is not None:
+                copies = any(desired.values.get(each) is True for each in COPIES)
+                offer = await offer_of(self._store, destination, driver_there, facts, copies=copies)
+                seen = replace(seen, offer=offer)
+            goal = seen
             same = goal.host.uuid == host.uuid and host.connection is Connection.LIBVIRT
             if destination == name or same:
                 raise InvalidInput(
@@ -181,8 +189,9 @@ class PlanService:
         )
 
     async def _destination(
-        self, name: str, driver: Driver, source: str, facts: VmFacts, desired: DesiredValues
+        self, name: str, driver: Driver, source: str, facts: VmFacts
     ) -> Destination:
+        """The destination without what it offers."""
         host, vms = await asyncio.gather(self._hosts.facts(name), driver.list_vms())
         waiting: VmFacts | None = None
         occupied = False
@@ -193,13 +202,9 @@ class PlanService:
                 waiting = await _facts_or_none(driver, there.uuid)
             elif same and there.state in (VmState.RUNNING, VmState.PAUSED):
                 occupied = name != source
-        offer: Offer | None = None
-        if facts.hardware is not None:
-            copies = any(desired.values.get(each) is True for each in COPIES)
-            offer = await offer_of(self._store, name, driver, facts, copies=copies)
         known = await self._hosts.get(name)
         return Destination(
-            name, host, waiting, occupied, offer, known.maintenance_since is not None
+            name, host, waiting, occupied, in_maintenance=known.maintenance_since is not None
         )
 
 

@@ -201,6 +201,15 @@ class MigrationRepository:
             _note_totals(row, record)
             return record
 
+    def note_disks(self, id: UUID, disks: Sequence[CopiedDisk]) -> None:
+        """Record how far the copies of disks are. Every second of a copy: it does not wait until it
+        is on disk, for which a file system may write all first that was copied onto it.
+
+        :raise NotFound: there is no such migration.
+        """
+        with self._database.write(durable=False) as session:
+            _MAP.change(_row(session, id), {"disks": tuple(disks)})
+
     def note_step(self, id: UUID, record: StepRecord, undo: Sequence[Change] = ()) -> Migration:
         """Record a step: before it is done, and afterwards its effect.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
-from tests.support.fleet import Fleet, loads
+from tests.support.fleet import Fleet, SimHost, loads
 from tests.support.world import fleet_world
 from vmtune.model.evacuation.evacuation import (
     EvacuationState,
@@ -17,6 +19,7 @@ from vmtune.model.evacuation.evacuation import (
     RoomLeft,
 )
 from vmtune.model.host.disks import Disk, DiskAtHost
+from vmtune.model.host.facts import VmSummary
 from vmtune.model.migration.admission import Limits
 from vmtune.model.migration.disks import to_copy
 from vmtune.model.migration.record import MigrationFields, MigrationState
@@ -125,3 +128,29 @@ async def test_no_more_copy_at_once_than_may_from_or_to_a_host(tmp_path: Path) -
         async with asyncio.timeout(60):
             await it.jobs.wait(str(started.record.id))
         assert loads(sim) == {"a": 0, "b": 4}
+
+
+async def test_a_plan_asks_both_hosts_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the destination was asked, the source does not say what disks the VM has."""
+    sim = fleet()
+    there = asyncio.Event()
+    list_vms, disks = SimHost.list_vms, SimHost.disks
+
+    async def asked_there(host: SimHost) -> Sequence[VmSummary]:
+        if host.name == "b":
+            there.set()
+        return await list_vms(host)
+
+    async def asked_here(host: SimHost, vm: UUID) -> Sequence[Disk]:
+        await there.wait()
+        return await disks(host, vm)
+
+    async with fleet_world(tmp_path, sim, LIMITS) as it:
+        monkeypatch.setattr(SimHost, "list_vms", asked_there)
+        monkeypatch.setattr(SimHost, "disks", asked_here)
+        vm = next(iter(sim.hosts["a"].vms))
+        async with asyncio.timeout(30):
+            planned = await it.plans.plan(vm, destination="b", values={"copy_storage": True})
+        assert [disk.target for disk in planned.plan.local_disks] == ["vda"]
