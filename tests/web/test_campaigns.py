@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Watch, settled
+from tests.support.browser import WIDE, Watch, settled
 from tests.support.live import Live
 from vmtune.bench.report.words import distinct_texts
 from vmtune.stats.model import Scale
@@ -81,6 +81,15 @@ def test_its_verdict_is_read_and_its_runs_are_found(it: Live, campaign: str, pag
     expect(total).to_contain_text(estimate)
     expect(total).to_contain_text("better")
 
+    # The report can be read whole on a window of 1,000 pixels: nothing of it is cut off.
+    report_at = page.get_by_role("link", name="Report").first.get_attribute("href")
+    page.set_viewport_size({"width": 1000, "height": 900})
+    page.goto(str(report_at))
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    cut = ".wide:not(.raw)", "all => all.some((each) => each.scrollWidth > each.clientWidth + 1)"
+    assert not page.locator(cut[0]).evaluate_all(cut[1])
+
+    page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
     page.goto(f"/bench/runs?campaign={campaign}")
     settled(page)
     page.get_by_role("grid", name="Runs").get_by_role("link").first.click()

@@ -320,7 +320,7 @@ async def test_of_a_silent_hosts_vm_is_told_which_host_since_when_and_what_to_do
         problems.append(problem)
     assert problems[0] == problems[1], "it is silent since the first time"
     assert (problem["field"], problem["code"]) == ("host", "host_unreachable")
-    said = r"host a does not answer since [-0-9]{10} [:0-9]{8} UTC: the fake host cannot be reached"
+    said = r"a does not answer since [-0-9]{10} [:0-9]{8} UTC: the fake host cannot be reached"
     assert re.fullmatch(said, problem["message"])
     assert "vmtune host check a" in problem["remedy"]
     hosts = (await api.get("/hosts"))["items"]

@@ -283,7 +283,7 @@ class HostConnections:
         when = f" since {since:%Y-%m-%d %H:%M:%S} UTC" if since else ""
         check = f"`vmtune host check {name}` shows which step fails"
         remedy = f"{why.remedy}; {check}" if why.remedy else check
-        message = f"host {name} does not answer{when}: {why.message}"
+        message = f"{name} does not answer{when}: {why.message}"
         return HostUnreachable(message, field="host", remedy=remedy)
 
     async def all(self) -> list[Host]:

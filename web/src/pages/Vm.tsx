@@ -81,7 +81,11 @@ export default function Vm() {
             {(row) =>
               row && (
                 <Grid hasGutter>
-                  <LastSeen vm={row} again={() => void found.refetch()} />
+                  <LastSeen
+                    vm={row}
+                    remedy={remedyOf(found.error)}
+                    again={() => void found.refetch()}
+                  />
                 </Grid>
               )
             }
@@ -157,6 +161,9 @@ export default function Vm() {
 /** Whether the VM's host did not answer. */
 const isSilent = (error: Error | null) =>
   error instanceof ApiError && error.problems.some(({ code }) => SILENT.has(code));
+
+const remedyOf = (error: Error | null) =>
+  (error instanceof ApiError && error.problems.find(({ code }) => SILENT.has(code))?.remedy) || "";
 
 function facts(vm: Schemas["VmDetail"], editLabels: () => void): Fact[] {
   return [

@@ -10,8 +10,12 @@ import { History } from "./History";
 
 type Row = Schemas["VmView"];
 
-/** A VM whose host does not answer: as it was last seen, since when and why no more is known. */
-export function LastSeen({ vm, again }: { vm: Row; again: () => void }) {
+/**
+ * A VM whose host does not answer: as it was last seen, since when and why no more is known.
+ *
+ * @param remedy what to do about it; empty where nobody knows.
+ */
+export function LastSeen({ vm, remedy, again }: { vm: Row; remedy: string; again: () => void }) {
   return (
     <>
       <GridItem>
@@ -19,13 +23,19 @@ export function LastSeen({ vm, again }: { vm: Row; again: () => void }) {
           isInline
           variant="warning"
           title={`Host ${vm.host} does not answer: this is the VM as it was last seen`}
-          actionLinks={<AlertActionLink onClick={again}>Try again</AlertActionLink>}
+          actionLinks={
+            <>
+              <AlertActionLink onClick={again}>Try again</AlertActionLink>
+              <Link to={`/hosts/${encodeURIComponent(vm.host)}`}>Check the host</Link>
+            </>
+          }
         >
           {vm.unreachable && (
             <>
               Since <Moment at={vm.unreachable.since} />: {vm.unreachable.reason}
             </>
           )}
+          {remedy && <p>{remedy}</p>}
         </Alert>
       </GridItem>
       <GridItem>
