@@ -23,6 +23,12 @@ def plain(text: str) -> str:
     return text
 
 
+def prose(text: str) -> str:
+    """*text* that is not Markdown but for the code in it: `` `a_b` `` stays as it is."""
+    parts = text.split("`")
+    return "`".join(part if at % 2 else plain(part) for at, part in enumerate(parts))
+
+
 def code(text: str) -> str:
     """*text* in the font of code."""
     return f"`{text}`" if text else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from docs.generator.markdown import code, plain, table
+from docs.generator.markdown import code, prose, table
 from vmtune.reference.changes import compared, held
 from vmtune.reference.facts import FACTS
 from vmtune.reference.loading import references
@@ -73,22 +73,22 @@ def _summary() -> str:
 
 
 def _reference(of: Reference) -> Iterator[str]:
-    yield f"## {plain(of.title)} {{ #{of.id} }}"
+    yield f"## {prose(of.title)} {{ #{of.id} }}"
     checked = "" if of.source.checked else " Not checked against the original text."
-    yield plain(f"{of.source.title}, {of.source.text}.{checked}")
+    yield prose(f"{of.source.title}, {of.source.text}.{checked}")
     if of.setup:
         facts = (f"{FACTS[name].title}: {FACTS[name].render(of.setup[name])}" for name in of.setup)
-        yield plain(f"Setup of the source: {'; '.join(facts)}.")
-    yield from (f"- {plain(note)}" for note in of.notes)
+        yield prose(f"Setup of the source: {'; '.join(facts)}.")
+    yield from (f"- {prose(note)}" for note in of.notes)
     for each in of.tables.values():
         yield from _table(of, each)
 
 
 def _table(of: Reference, each: Table) -> Iterator[str]:
-    yield f"### {plain(each.title)} {{ #{of.id}-{each.name} }}"
+    yield f"### {prose(each.title)} {{ #{of.id}-{each.name} }}"
     metric = f"Metric of own runs: {code(each.metric)}" if each.metric else "No metric of own runs"
-    note = f" {plain(each.note)}" if each.note else ""
-    yield f"In {plain(each.unit)}.{note} {metric}: {plain(each.metric_note)}."
+    note = f" {prose(each.note)}" if each.note else ""
+    yield f"In {prose(each.unit)}.{note} {metric}: {prose(each.metric_note)}."
     found = cells(of, each)
     sources = measurements(found)
     marks = {one.key: number for number, one in enumerate(sources, 1)}
@@ -101,8 +101,8 @@ def _table(of: Reference, each: Table) -> Iterator[str]:
     for one in sources:
         recorded = f" Recorded in `{one.recorded}`." if one.recorded else ""
         yield (
-            f"\\[{marks[one.key]}\\] {one.date}, QEMU {plain(one.qemu)}, {plain(one.machine)}: "
-            f"{plain(one.how)}. Again with {code(one.command)}.{recorded}"
+            f"\\[{marks[one.key]}\\] {one.date}, QEMU {prose(one.qemu)}, {prose(one.machine)}: "
+            f"{prose(one.how)}. Again with {code(one.command)}.{recorded}"
         )
 
 
@@ -110,14 +110,14 @@ def _cells(
     of: Reference, each: Table, cell: Cell, conditions: Sequence[str], marks: dict[str, int]
 ) -> tuple[str, ...]:
     row, own = cell.row, cell.own
-    here = f"{plain(own.figure.printed)} \\[{marks[own.measurement.key]}\\]" if own else "-"
+    here = f"{prose(own.figure.printed)} \\[{marks[own.measurement.key]}\\]" if own else "-"
     return (
         *(FACTS[name].render(row.at[name]) if name in row.at else "-" for name in conditions),
-        plain(row.arm),
-        plain(row.figure.printed),
-        plain(_change(of, each, row)),
+        prose(row.arm),
+        prose(row.figure.printed),
+        prose(_change(of, each, row)),
         here,
-        plain(cell.text),
+        prose(cell.text),
     )
 
 

@@ -65,7 +65,7 @@ class Measurement:
 class OwnFigure:
     """What was measured here under the conditions of a published figure.
 
-    :param figure: in the unit of the published table; without a number if only ratios are known.
+    :param figure: in the unit of the published table; in words if only ratios were recorded.
     :param ratios: to the arms that the published one has ratios to, where they were measured with
         an interval: their ends.
     :param differences: likewise from those arms, in the unit of the table, where a value of 0
@@ -289,8 +289,8 @@ def _row(
         base: _ends(reader, each, f"{where_apart}.{base}")
         for base, each in reader.mapping(parts.get("differences", {}), where_apart).items()
     }
-    if not numbers and not ratios:
-        reader.refuse(where, "missing", "there is neither a value nor a ratio", "give one")
+    if not numbers and not text:
+        reader.refuse(where, "missing", "there is neither a value nor a text", "give one")
     value = numbers.get("value")
     unknown = Measurement(key, *[""] * 5)
     printed = text or _printed(numbers, unit)

@@ -44,7 +44,7 @@ def test_ten_rows_with_printed_and_recomputed_change(real: Api, vmtune: Vmtune) 
     assert len(lines) == 10
     assert re.split(r"  +", lines[0]) == [
         "randread", "4 KiB", "1", "113,725", "117,451", "1.03", "+3.3%", "+3.3%", "yes",
-        "-", "+4 % (0 to 44) [a]", "1 to 1.44", "no direction [1]",
+        "only the ratio was recorded [a]", "+4 % (0 to 44) [a]", "1 to 1.44", "no direction [1]",
     ]  # fmt: skip
     assert [re.split(r"  +", line)[6:9] for line in lines] == [
         [change, change, "yes"]

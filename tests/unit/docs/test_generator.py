@@ -10,7 +10,7 @@ import pytest
 
 from docs.generator import cli, http_api, settings, tables, traps, virsh
 from docs.generator.hook import expanded
-from docs.generator.markdown import cell, plain
+from docs.generator.markdown import cell, plain, prose
 from vmtune.api.main import create_app
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.client.cli import COMMANDS
@@ -89,6 +89,7 @@ def test_the_navs_patterns_are_spelt_out() -> None:
 
 def test_text_is_not_taken_for_markup() -> None:
     assert plain("<b> *x* a_b [1]") == r"&lt;b&gt; \*x\* a\_b \[1\]"
+    assert prose("a_b, `a_b`, <c>") == r"a\_b, `a_b`, &lt;c&gt;"
     assert cell("a | b\nc") == r"a \| b c"
 
 

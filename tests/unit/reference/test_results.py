@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from docs.generator import published
+from docs.generator.markdown import prose
 from vmtune.errors import InvalidInput
 from vmtune.reference.loading import reference, references
 from vmtune.reference.results import Cell, ReferenceVerdict, cells, own_figures, read_results
@@ -62,8 +63,8 @@ def test_the_page_has_a_line_for_every_published_figure(each: Reference, table: 
     lines = [line for line in part.splitlines() if line.startswith("| ")][2:]
     assert len(lines) == len(table.rows)
     for line, cell in zip(lines, cells(each, table), strict=True):
-        assert f"| {published.plain(cell.row.figure.printed)} |" in line
-        assert published.plain(cell.text) in line
+        assert f"| {prose(cell.row.figure.printed)} |" in line
+        assert prose(cell.text) in line
 
 
 def test_the_page_sums_up_every_source() -> None:
@@ -146,7 +147,10 @@ def _changed(change: Callable[[Any], None]) -> Any:
         (lambda raw: raw["tables"]["iops"].append(raw["tables"]["iops"][-1]), "not_published"),
         (lambda raw: raw["tables"].update(bandwidth=[]), "unknown_table"),
         (lambda raw: raw["tables"]["iops"][-1].update(measurement="x"), "unknown_measurement"),
-        (lambda raw: raw["tables"]["iops"][-1].pop("ratios"), "missing"),
+        (
+            lambda raw: [raw["tables"]["iops"][-1].pop(part) for part in ("ratios", "text")],
+            "missing",
+        ),
         (lambda raw: raw["tables"]["iops"][-1]["ratios"]["old"].update(low=3), "no_interval"),
         (lambda raw: raw["tables"]["iops"][-1]["ratios"]["old"].update(low=0), "no_ratio"),
         (
