@@ -10,6 +10,7 @@ block.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -23,6 +24,7 @@ from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.model.migration.disks import CopiedDisk, fresh_qcow2_bytes
 
 DEVICES = PurePosixPath("/dev")
+_AT_ONCE = 4
 _CREATED = ("raw", "qcow2")
 """Formats of images that vmtune creates."""
 
@@ -30,27 +32,52 @@ _CREATED = ("raw", "qcow2")
 def make_ready(
     connection: Connection, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool
 ) -> tuple[CopiedDisk, ...]:
-    """Create the images that are to be copied to, and say which these are.
+    """Create the images that are to be copied to, a few at once, and say which these are.
 
     :raise CommandRefused: an image exists that must not, or lacks that must exist, or its folder
         cannot be used; nothing that was made stays, nor a pool of vmtune's.
     """
-    ready: list[CopiedDisk] = []
+    made: list[CopiedDisk] = []
     try:
-        for disk in disks:
-            ready.append(_ready(connection, vm, disk, incremental=incremental))
+        pools = [_pool_of(connection, vm, disk, incremental=incremental) for disk in disks]
+        to_make = [
+            (disk, pool)
+            for disk, pool in zip(disks, pools, strict=True)
+            if pool is not None and not incremental and _is_known(disk)
+        ]
+        _create_all(to_make, made)
     except CommandRefused:
         with suppress(CommandRefused):
-            made = [disk for disk in ready if disk.created and _is_known(disk)]
-            remove_images(connection, vm, made)
+            remove_images(connection, vm, [replace(disk, created=True) for disk in made])
         raise
-    return tuple(ready)
+    return tuple(
+        disk if pool is None else replace(disk, created=not incremental)
+        for disk, pool in zip(disks, pools, strict=True)
+    )
 
 
-def _ready(connection: Connection, vm: UUID, disk: CopiedDisk, *, incremental: bool) -> CopiedDisk:
+def _create_all(to_make: Sequence[tuple[CopiedDisk, Pool]], made: list[CopiedDisk]) -> None:
+    """Create images; *made* gets those that were, also where another was not."""
+    failed: list[BaseException] = []
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        making = [(disk, threads.submit(_create, pool, disk)) for disk, pool in to_make]
+    for disk, each in making:
+        error = each.exception()
+        if error is None:
+            made.append(disk)
+        else:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+
+
+def _pool_of(
+    connection: Connection, vm: UUID, disk: CopiedDisk, *, incremental: bool
+) -> Pool | None:
+    """The pool that an image is in, where it may be created or copied onto; None for a device."""
     path = PurePosixPath(disk.path)
     if path.is_relative_to(DEVICES):
-        return disk  # a device: libvirt creates none, and says so where it is missing
+        return None  # libvirt creates none, and says so where it is missing
     try:
         pool = folder_pool(connection, vm, path.parent)
         names, _ = pool.look()
@@ -70,9 +97,7 @@ def _ready(connection: Connection, vm: UUID, disk: CopiedDisk, *, incremental: b
             code="copy_base_missing",
             remedy="copy the backing files there and create the image on top of them",
         )
-    if not incremental and _is_known(disk):
-        _create(pool, disk)
-    return replace(disk, created=not incremental)
+    return pool
 
 
 def _exists(disk: CopiedDisk) -> CommandRefused:

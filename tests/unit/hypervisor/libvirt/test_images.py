@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from threading import Barrier
+from typing import cast
+from uuid import UUID, uuid4
+
 import pytest
 
-from vmtune.hypervisor.libvirt.images import is_fresh
+from vmtune.errors import CommandRefused, NotFound
+from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.domain_xml import parse
+from vmtune.hypervisor.libvirt.errors import LibvirtRefused
+from vmtune.hypervisor.libvirt.images import is_fresh, make_ready
 from vmtune.model.migration.disks import CopiedDisk, fresh_qcow2_bytes
 
 RAW = CopiedDisk("vda", "/x", intended=True, format="raw", total_bytes=1 << 30)
@@ -48,3 +57,76 @@ def test_only_an_empty_image_of_that_format_and_size_is_fresh(
 def test_a_fresh_qcow2_is_as_long_as_qemu_img_makes_it() -> None:
     assert fresh_qcow2_bytes(64 << 20) == 196616
     assert fresh_qcow2_bytes(3 << 40) == 245760
+
+
+class Folder:
+    """A storage pool, and what was created in it.
+
+    :param together: images that are created at the same moment, or it fails.
+    """
+
+    def __init__(self, *there: str, together: int = 1, refuses: str = "") -> None:
+        self.names = set(there)
+        self._barrier = Barrier(together)
+        self._refuses = refuses
+
+    def look(self) -> tuple[frozenset[str], int]:
+        return frozenset(self.names), 1 << 40
+
+    def create(self, xml: str) -> None:
+        self._barrier.wait(20)
+        name = parse(xml).findtext("name") or ""
+        if name == self._refuses:
+            raise LibvirtRefused("no space left")
+        self.names.add(name)
+
+    def delete(self, name: str) -> None:
+        self.names.remove(name)
+
+
+class Libvirt:
+    """One that has a pool at /i, and no VM."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def pool_at(self, path: str) -> Folder:
+        assert path == "/i"
+        return self._folder
+
+    def pools_named(self, prefix: str) -> list[Folder]:
+        return []
+
+    def domain(self, vm: UUID) -> None:
+        raise NotFound("no such VM")
+
+
+TWO = tuple(replace(QCOW2, target=name, path=f"/i/{name}") for name in ("vda", "vdb"))
+
+
+def make(folder: Folder, *disks: CopiedDisk) -> tuple[CopiedDisk, ...]:
+    return make_ready(cast(Connection, Libvirt(folder)), uuid4(), disks, incremental=False)
+
+
+def test_images_are_created_at_the_same_time() -> None:
+    folder = Folder(together=2)
+    device = replace(RAW, target="vdc", path="/dev/x")
+    made = make(folder, *TWO, device)
+    assert [disk.target for disk in made] == ["vda", "vdb", "vdc"]
+    assert [disk.created for disk in made] == [True, True, False]
+    assert folder.names == {"vda", "vdb"}
+
+
+@pytest.mark.parametrize("refuses", ["vda", "vdb"])
+def test_where_one_cannot_be_created_the_others_are_removed(refuses: str) -> None:
+    folder = Folder("another", together=2, refuses=refuses)
+    with pytest.raises(CommandRefused, match="no space left"):
+        make(folder, *TWO)
+    assert folder.names == {"another"}
+
+
+def test_nothing_is_created_where_one_exists() -> None:
+    folder = Folder("vdb")
+    with pytest.raises(CommandRefused, match="has a file /i/vdb already"):
+        make(folder, *TWO)
+    assert folder.names == {"vdb"}
