@@ -152,6 +152,8 @@ def why_not_alone(
     if shutil.which(testbed.qemu) is None:
         return f"there is no program {testbed.qemu}"
     if isinstance(scenario, BlockScenario):
+        if scenario.driver is not None:
+            return why_no_guest()
         return "" if shutil.which("fio") else "fio is not installed (on Debian: the package fio)"
     if scenario.needs_kvm and not kvm_usable:
         return "it needs KVM, and this machine has no usable /dev/kvm"
@@ -166,6 +168,12 @@ def why_not_alone(
     except SetupError as error:
         return str(error)
     return ""
+
+
+def why_no_guest() -> str:
+    """Why the project's guest cannot be built here; empty where nothing is known against it."""
+    missing = [name for name in ("make", "gcc", "ld") if shutil.which(name) is None]
+    return f"the guest is built with {', '.join(missing)}, not installed" if missing else ""
 
 
 def why_not_updates(kvm_usable: bool, machine: str = platform.machine()) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from vmtune.bench.block.disks_run import run_disks
 from vmtune.bench.block.guest import run_in_guest
 from vmtune.bench.block.live import run_live
 from vmtune.bench.block.live_order import GuestOrder, LiveOrder
@@ -44,10 +45,13 @@ async def _block(
             done = await run_in_guest(order, on_progress)
         finally:
             await order.agent.close()
+    elif order.scenario.driver is not None:
+        done = await run_disks(order, order.scenario.driver, on_progress)
     else:
         done = await run_block(order, on_progress)
     record = RunRecord(ended_ms=round(done.record.ended_ms), block=done.record)
-    return RunResult(done.state, record, done.failure)
+    kvm = isinstance(order, BlockOrder) and order.scenario.driver is not None and order.kvm
+    return RunResult(done.state, record, done.failure, kvm)
 
 
 async def _boot(order: BootOrder, on_progress: Callable[[RunProgress], None]) -> RunResult:

@@ -37,7 +37,7 @@ class GuestLoad:
     :param interrupts: a vCPU without an answer halts until its disk interrupts; else it looks for
         answers, and uses up its CPU. It halts in the processor's ring 0, which a KVM that emulates
         a guest kernel's instructions one by one makes very slow.
-    :param check: what is read is held against what was written; the disk has to begin as zeros.
+    :param check: what is read is compared with what was written; the disk has to begin as zeros.
     :param beat_ms: how often it tells how far it is; 0: never.
     :raise InvalidInput: naming the field.
     """
@@ -71,7 +71,7 @@ class GuestLoad:
         ]  # fmt: skip
         if self.block_bytes % SECTOR_BYTES:
             problems.append(Problem("block_bytes", "out_of_range",
-                                    f"{self.block_bytes} is no multiple of {SECTOR_BYTES}",
+                                    f"{self.block_bytes} is not a multiple of {SECTOR_BYTES}",
                                     "disks have sectors of 512 bytes"))  # fmt: skip
         if problems:
             raise InvalidInput("the guest cannot do that load", problems=problems)
@@ -130,7 +130,7 @@ class GuestLatency:
         return None
 
 
-def together(parts: Iterable[GuestLatency]) -> GuestLatency:
+def merged(parts: Iterable[GuestLatency]) -> GuestLatency:
     """The latencies of several kinds of requests as one: of those with the same bins."""
     found = [part for part in parts if part.requests]
     requests = sum(part.requests for part in found)
@@ -183,7 +183,7 @@ class GuestIo:
     @property
     def latency(self) -> GuestLatency:
         """Of reads and writes together."""
-        return together((self.read, self.write))
+        return merged((self.read, self.write))
 
     @property
     def requests(self) -> int:

@@ -63,7 +63,8 @@ def _of_block(run: Run) -> dict[str, object]:
         version = None
     if cell is None or version is None:
         return {}
-    return dict(facts_of_block_cell(cell, version))
+    by_guest = run.setup.get("driver") is not None
+    return dict(facts_of_block_cell(cell, version, by_guest=by_guest))
 
 
 def _of_boot(run: Run) -> dict[str, object]:
@@ -116,9 +117,11 @@ _OF_KIND: Mapping[ScenarioKind, Callable[[Run], dict[str, object]]] = {
 assert set(_OF_KIND) == set(ScenarioKind)
 
 
-def facts_of_block_cell(cell: BlockCell, qemu: Version) -> Facts:
+def facts_of_block_cell(cell: BlockCell, qemu: Version, *, by_guest: bool = False) -> Facts:
     """What is known of the conditions of one measurement of the block benchmark, on a QEMU of
     that version.
+
+    :param by_guest: the project's guest loaded its disks, else fio an export.
 
     QEMU had pools of a fixed size until 6.2, pools per thread that may grow until 8.2, and has a
     global pool since 9.0.
@@ -132,8 +135,8 @@ def facts_of_block_cell(cell: BlockCell, qemu: Version) -> Facts:
         "block_size_bytes": cell.block_size_bytes,
         "iodepth": cell.iodepth,
         "numjobs": cell.numjobs,
-        "tool": "fio",
-        "device": "NBD export",
+        "tool": "vmtune" if by_guest else "fio",
+        "device": "virtio-blk" if by_guest else "NBD export",
         "node": cell.node.value,
         "qemu": str(qemu),
     }

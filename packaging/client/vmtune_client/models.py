@@ -440,6 +440,7 @@ class BlockRecord(TypedDict):
     pool_forecast: NotRequired[PoolForecast | None]
     qemu_output: NotRequired[str]
     qemu_ended: NotRequired[str]
+    guest_io: NotRequired[GuestIo | None]
 
 
 class BootMark(TypedDict):
@@ -1182,6 +1183,34 @@ class GoalKeptView(TypedDict):
     kept: bool
 
 
+class GuestIo(TypedDict):
+    """What came of a load of the guest's disks."""
+
+    block_bytes: int
+    disks: int
+    queues: int
+    places: int
+    depth: int
+    disk_bytes: int
+    counted_us: int
+    read: GuestLatency
+    write: GuestLatency
+    errors: NotRequired[int]
+    wrong: NotRequired[int]
+    wakes: NotRequired[int]
+    interrupts: NotRequired[int]
+
+
+class GuestLatency(TypedDict):
+    """How long requests took: from when the guest made one to when it saw the answer."""
+
+    requests: int
+    mean_ns: float
+    min_ns: float
+    max_ns: float
+    bins: NotRequired[list[LatencyBin]]
+
+
 class GuestPassPage(TypedDict):
     """Passes of a run's guest, oldest first."""
 
@@ -1449,6 +1478,14 @@ class LabelsView(TypedDict):
 
     uuid: str
     labels: dict[str, str]
+
+
+class LatencyBin(TypedDict):
+    """Requests that took about as long: from `low_ns` to before `high_ns`."""
+
+    low_ns: float
+    high_ns: float
+    requests: int
 
 
 class LibvirtNameView(TypedDict):

@@ -39,6 +39,31 @@ def test_one_combination_is_one_run(real: Api, vmtune: Vmtune) -> None:
     assert "fio-3.33" in vmtune("bench", "show", run["id"]).out
 
 
+def test_disks_are_loaded_by_a_guest(real: Api, vmtune: Vmtune) -> None:
+    ran = vmtune("bench", "block", "--guest-driver", "--iodepth", "64", "--numjobs", "4",
+                 "--queues", "4", "--iothreads", "2", "--vcpus", "2", "--interrupts",
+                 "--json")  # fmt: skip
+    assert ran.code == 0, ran.err
+    (run,) = ran.document["items"]
+    assert run["scenario"].startswith("block/null-co-randread-4k-64-4-4queues-2iothreads.")
+    setup = vmtune("bench", "show", run["id"], "--json").document["setup"]
+    assert setup["driver"] == {"vcpus": 2, "interrupts": True}
+    for option in (("--queues", "2"), ("--disks", "2"), ("--iothreads", "2"), ("--interrupts",)):
+        refused = vmtune("bench", "block", *option)
+        assert refused.code != 0
+        assert f"{option[0]} needs --guest-driver" in refused.err
+    refused = vmtune("bench", "block", "--guest-driver", "--iodepth", "1025")
+    assert "places" in refused.err
+
+
+def test_iothreads_are_compared_as_cells(real: Api, vmtune: Vmtune) -> None:
+    ran = vmtune("bench", "block", "--guest-driver", "--disks", "2", "--iothreads", "1,2",
+                 "--blocks", "1", "--name", "threads")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "threads/null-co-randread-4k-1-1-2disks " in ran.out
+    assert "threads/null-co-randread-4k-1-1-2disks-2iothreads " in ran.out
+
+
 def test_a_boot_is_one_run(real: Api, vmtune: Vmtune) -> None:
     ran = vmtune("bench", "boot", "--accelerator", "tcg", "--json")
     assert ran.code == 0, ran.err

@@ -6,7 +6,7 @@ import pytest
 
 from vmtune.errors import InvalidInput
 from vmtune.lab.guest_io import GuestIoPhase, GuestIoReport
-from vmtune.model.guest_io import GuestLatency, GuestLoad, LatencyBin, together
+from vmtune.model.guest_io import GuestLatency, GuestLoad, LatencyBin, merged
 
 LINES = (
     "io start block=4096 disks=2 queues=4 places=256 requests=64 bytes=1048576 event_index=1 "
@@ -75,7 +75,7 @@ def test_percentiles_are_the_middle_of_a_bin_within_the_extremes() -> None:
     assert found.percentile_ns(99) == 204
     assert found.percentile_ns(99.9) == 1001
     assert GuestLatency(0, 0, 0, 0).percentile_ns(50) is None
-    assert together([]).requests == 0
+    assert merged([]).requests == 0
 
 
 @pytest.mark.parametrize(

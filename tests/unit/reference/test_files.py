@@ -74,6 +74,7 @@ def test_what_ships() -> None:
     assert {file.name: file.kind.value for file in FILES} == {
         "channels": "campaign",
         "coroutine-pool": "block",
+        "coroutine-pool-guest": "block",
         "coroutine-pool-memory": "block",
         "drop-duration": "campaign",
         "drop-duration-quick": "campaign",
@@ -286,6 +287,10 @@ def test_the_fio_matrix_is_the_sources() -> None:
             assert match.distance == 0
             found.append(match.row)
     assert found == list(table.rows)
+    by_guest = matrix("coroutine-pool-guest").matrix
+    assert isinstance(by_guest, BlockMatrix)
+    assert by_guest.driver is not None
+    assert by_guest.cells == made.matrix.cells
     memory = matrix("coroutine-pool-memory")
     resize = reference("coroutine-pool-resize")
     assert isinstance(memory.matrix, BlockMatrix)

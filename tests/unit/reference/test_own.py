@@ -15,6 +15,7 @@ from vmtune.bench.model.scenario.any_kind import AnyScenario
 from vmtune.bench.model.scenario.any_kind import to_json as any_to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.guest_driver import GuestDriver
 from vmtune.bench.model.scenario.matrix_cells import (
     Accelerator,
     BlockCell,
@@ -160,6 +161,8 @@ def test_a_run_of_blocks() -> None:
     assert found["coroutine_pool"] == "per_thread"
     assert (found["rw"], found["iodepth"], found["numjobs"]) == ("randread", 64, 2)
     assert (found["node"], found["device"], found["tool"]) == ("raw", "NBD export", "fio")
+    by_guest = facts_of_run(run_of(BlockScenario(cell, driver=GuestDriver()), **here))
+    assert (by_guest["device"], by_guest["tool"]) == ("virtio-blk", "vmtune")
     assert "vcpus" not in found and "reaping" not in found
     assert "rw" not in facts_of_run(run_of(BlockScenario(cell), qemu={"version": "unknown"}))
 

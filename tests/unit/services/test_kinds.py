@@ -24,7 +24,10 @@ from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS_OF
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Testbed
 from vmtune.bench.model.runs.series import Series, apart, joined
+from vmtune.bench.model.scenario.block import BlockScenario, to_json
 from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.guest_driver import GuestDriver
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.bench.plots.plot import plot_run
 from vmtune.bench.reduce import reduce
 from vmtune.bench.report.tables import terminal_tables
@@ -89,6 +92,21 @@ async def test_a_run_of_blocks_is_recorded_whole(bench: Bench) -> None:
     assert details.lengths[Series.SAMPLES] == 0
     assert details.head is not None and details.head.block is not None
     assert details.head.block.processes == ()
+
+
+async def test_disks_are_loaded_by_a_guest_without_fio(store: Store, tmp_path: Path) -> None:
+    for kvm in (True, False):
+        async with started(make(store, tmp_path, FakeRunner(), kvm=kvm)) as made:
+            cell = BlockCell(NodeKind.NULL, IoPattern.RANDREAD, queues=2)
+            scenario = BlockScenario(cell, driver=GuestDriver(vcpus=2))
+            queued = await made.it.runs.start(RunRequest(to_json(scenario)))
+            done = await made.it.ended(queued.run)
+            assert done.state is RunState.COMPLETED
+            (order,) = made.it.runner.orders
+            assert isinstance(order, BlockOrder)
+            assert (order.kvm, order.scenario) == (kvm, scenario)
+            assert done.environment["accelerator"] == ("kvm" if kvm else "tcg")
+            assert "fio" not in done.environment
 
 
 async def test_a_boot_is_recorded_whole(bench: Bench) -> None:

@@ -46,7 +46,7 @@ async def run_live(order: LiveOrder, on_progress: Callable[[RunProgress], None])
     facts = await check_live(order)
     assert facts.pid is not None, "it was checked"
     pid = facts.pid
-    pool_forecast = await asyncio.to_thread(predict_pool, facts, scenario.cell)
+    pool_forecast = await asyncio.to_thread(predict_pool, facts, scenario)
     process = QemuProcess(pid)
 
     def alive() -> bool:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from vmtune.bench.block.fio_json import MAX_CHARACTERS, read_fio
-from vmtune.bench.machine.cpu_times import process_clock
+from vmtune.bench.machine.cpu_times import QemuCpu, process_clock
+from vmtune.bench.model.runs.run import HostSide
 from vmtune.bench.model.scenario.block import CpuMark, LoadPhase, ProcessSample
 from vmtune.bench.qemu_process import DIES_WITH_PARENT
 from vmtune.errors import InvalidInput
@@ -40,14 +41,16 @@ class Watch:
     """Samples one QEMU, on one timeline that begins with this object's creation.
 
     :param pid: of QEMU.
+    :param without_vcpus: CPU time is that of all other threads. :meth:`close` it then.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, without_vcpus: bool = False) -> None:
         self.processes: list[ProcessSample] = []
         self.cpu: list[CpuMark] = []
         self._origin = time.monotonic()
         self._pid = pid
         self._process = QemuProcess(pid)
+        self._threads = QemuCpu(pid, HostSide.SOURCE) if without_vcpus else None
 
     def at_ms(self) -> float:
         """Now."""
@@ -56,10 +59,20 @@ class Watch:
     def mark(self) -> float:
         """Note the CPU time that it has used; when that was."""
         at_ms = self.at_ms()
+        if self._threads is not None:
+            sample = self._threads.sample(at_ms, migrating=False)
+            if sample is not None:
+                self.cpu.append(CpuMark(at_ms, sample.other_ms))
+            return at_ms
         with contextlib.suppress(OSError):  # it has ended
             used_ns = time.clock_gettime_ns(process_clock(self._pid))
             self.cpu.append(CpuMark(at_ms, used_ns / 1e6))
         return at_ms
+
+    def close(self) -> None:
+        """Close what it reads."""
+        if self._threads is not None:
+            self._threads.close()
 
     async def look(self, phase: LoadPhase) -> None:
         """Note its maps and its memory. Where it has many maps, that takes a while."""

@@ -23,12 +23,14 @@ class BlockOrder:
     :param testbed: the QEMU, and the folder in which each run has one of its own for its sockets.
     :param scratch: where node files are made, in a folder of the run's own: on the disk that is
         to serve them.
+    :param kvm: the guest that loads disks runs by KVM, else by TCG.
     """
 
     scenario: BlockScenario
     values: Mapping[str, Value] = field(default_factory=dict)
     testbed: DirectTestbed = field(default_factory=DirectTestbed)
     scratch: Path = DEFAULT_SCRATCH
+    kvm: bool = False
 
     @property
     def effective(self) -> BlockScenario:

@@ -9,6 +9,7 @@ from vmtune.bench.block.fio_json import FioReport, fio_report
 from vmtune.bench.model.metrics.block import METRICS, PERCENTILES
 from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, LoadPhase
 from vmtune.errors import InvalidInput
+from vmtune.model.guest_io import GuestIo, failure_of
 
 _NS_IN_US = 1000
 MetricValues = Iterator[tuple[str, float]]
@@ -21,6 +22,9 @@ def reduce_block(record: BlockRecord) -> Mapping[str, float]:
 
 
 def _load(record: BlockRecord) -> MetricValues:
+    if record.guest_io is not None:
+        yield from _by_guest(record, record.guest_io)
+        return
     report = _report(record)
     ended_well = record.fio_status == 0 and not record.qemu_ended
     if report is None or report.failed or not ended_well:
@@ -38,6 +42,22 @@ def _load(record: BlockRecord) -> MetricValues:
         yield "qemu_cpu_us_per_io", used_ms * 1000 / report.requests
 
 
+def _by_guest(record: BlockRecord, found: GuestIo) -> MetricValues:
+    if record.qemu_ended or failure_of(found):
+        return
+    latency = found.latency
+    yield "iops", found.iops
+    yield "bandwidth_bytes_per_s", found.iops * found.block_bytes
+    yield "latency_mean_us", latency.mean_ns / _NS_IN_US
+    for name, percent in PERCENTILES.items():
+        ns = latency.percentile_ns(percent)
+        if ns is not None:
+            yield f"latency_{name}_us", ns / _NS_IN_US
+    used_ms = _cpu_ms(record)
+    if used_ms is not None:
+        yield "qemu_cpu_us_per_io", used_ms * 1000 / found.requests
+
+
 def _report(record: BlockRecord) -> FioReport | None:
     if record.fio is None:
         return None
@@ -48,7 +68,8 @@ def _report(record: BlockRecord) -> FioReport | None:
 
 
 def _cpu_ms(record: BlockRecord) -> float | None:
-    """What QEMU used while fio counted; None where that was not seen from end to end."""
+    """What QEMU used while requests counted, its vCPUs aside; None where that was not seen from
+    end to end."""
     if record.measured_ms is None or len(record.cpu) < 2:
         return None
     begin, end = record.measured_ms

@@ -18,7 +18,7 @@ from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.migration.direct_stage import BenchQemu
 from vmtune.bench.migration.stage import finish
 from vmtune.bench.model.scenario.block import BlockScenario, PoolForecast
-from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
+from vmtune.bench.model.scenario.matrix_cells import NodeKind
 from vmtune.bench.model.settable import settable
 from vmtune.bench.qemu_process import find_qemu
 from vmtune.bench.run_folder import clear_left_behind, run_folder
@@ -87,9 +87,9 @@ async def block_stage(order: BlockOrder, scenario: BlockScenario) -> AsyncIterat
     program = find_qemu(testbed.qemu)
     require_programs("fio", "setpriv")
     await asyncio.to_thread(clear_block_runs, testbed.folder, order.scratch)
-    with run_folder(testbed.folder) as folder, _node_file(order.scratch, scenario) as file:
+    with run_folder(testbed.folder) as folder, node_file(order.scratch, scenario) as file:
         if file is not None:
-            await asyncio.to_thread(_make_file, file, scenario)
+            await asyncio.to_thread(make_file, file, scenario)
         vm = uuid4()
         at = folder / "qemu"
         at.mkdir()
@@ -99,7 +99,7 @@ async def block_stage(order: BlockOrder, scenario: BlockScenario) -> AsyncIterat
         try:
             await qemu.listens()
             await _finish_node(qemu, file, scenario)
-            version, pool_forecast = await _tune(driver, vm, scenario)
+            version, pool_forecast = await tune(driver, vm, scenario)
             iothread = IOTHREAD if scenario.iothread else ""
             export = Export(NODE, folder / SOCKET, writes(scenario), iothread)
             await add_export(qemu.monitor, export)
@@ -115,9 +115,10 @@ async def _take_down(driver: QmpDriver, qemu: BenchQemu) -> None:
 
 
 @contextmanager
-def _node_file(scratch: Path, scenario: BlockScenario) -> Iterator[Path | None]:
+def node_file(scratch: Path, scenario: BlockScenario, nodes: int = 1) -> Iterator[Path | None]:
     """The path of the file that the node needs; None where it needs none.
 
+    :param nodes: how many of that size there is to be room for.
     :raise SetupError: it cannot be made there.
     """
     if scenario.cell.node is NodeKind.NULL:
@@ -126,10 +127,11 @@ def _node_file(scratch: Path, scenario: BlockScenario) -> Iterator[Path | None]:
     with run_folder(scratch) as folder:
         disk = shutil.disk_usage(folder)
         kept = max(_LEFT_FREE_BYTES, disk.total // _LEFT_FREE_SHARE)
-        if disk.free < scenario.size_bytes + kept:
+        needed = scenario.size_bytes * nodes
+        if disk.free < needed + kept:
             raise SetupError(
                 f"{scratch} has {units.approximate(disk.free, Unit.BYTES)} left, the node takes "
-                f"{units.render(scenario.size_bytes, Unit.BYTES)}, and "
+                f"{units.render(needed, Unit.BYTES)}, and "
                 f"{units.approximate(kept, Unit.BYTES)} stay free",
                 field="size_bytes",
                 code="no_room",
@@ -138,7 +140,7 @@ def _node_file(scratch: Path, scenario: BlockScenario) -> Iterator[Path | None]:
         yield folder / "node"
 
 
-def _make_file(file: Path, scenario: BlockScenario) -> None:
+def make_file(file: Path, scenario: BlockScenario) -> None:
     """Empty for an image's tables, which QEMU writes; else with all its blocks.
 
     :raise SetupError: it cannot be made.
@@ -171,7 +173,7 @@ async def _finish_node(qemu: BenchQemu, file: Path | None, scenario: BlockScenar
     await asyncio.to_thread(file.unlink)
 
 
-async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[str, PoolForecast]:
+async def tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[str, PoolForecast]:
     """Set what is set on a running QEMU; its version, and what the pool model says of it.
 
     :raise VmtuneError: it refuses.
@@ -195,13 +197,15 @@ async def _tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[s
                     field=f"values.{change.tunable}",
                     code="not_effective",
                 )
-    return str(facts.qemu), await asyncio.to_thread(predict_pool, facts, scenario.cell)
+    return str(facts.qemu), await asyncio.to_thread(predict_pool, facts, scenario)
 
 
-def predict_pool(facts: VmFacts, cell: BlockCell) -> PoolForecast:
+def predict_pool(facts: VmFacts, scenario: BlockScenario) -> PoolForecast:
     """The pool model's estimate for a load. Reads this machine's limits."""
+    cell = scenario.cell
     limit = read_local_host().sysctls.get("vm_max_map_count")
-    requests = min(cell.iodepth, REQUESTS_PER_CONNECTION) * cell.numjobs
+    most = cell.iodepth if scenario.driver else min(cell.iodepth, REQUESTS_PER_CONNECTION)
+    requests = most * cell.numjobs
     room = headroom(facts, limit)
     model = pool_model(geometry_of(facts), requests)
     return PoolForecast(

@@ -123,7 +123,7 @@ class DirectStage:
 
 
 @functools.cache
-def _guest() -> bytes:
+def guest_program() -> bytes:
     """The guest's program: some kilobytes, built once for all runs of this process."""
     with tempfile.TemporaryDirectory(prefix="vmtune-guest-") as folder:
         return build_guest(Path(folder)).read_bytes()
@@ -143,7 +143,7 @@ async def direct_stage(
     await asyncio.to_thread(clear_left_behind, testbed.folder)
     with run_folder(testbed.folder) as folder:
         kernel = folder / "guest.elf"
-        await asyncio.to_thread(lambda: kernel.write_bytes(_guest()))
+        await asyncio.to_thread(lambda: kernel.write_bytes(guest_program()))
         listener = GuestListener(folder, scenario.workload.beat_ms)
         qemus: dict[HostSide, BenchQemu] = {}
         drivers: list[QmpDriver] = []

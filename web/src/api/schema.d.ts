@@ -2960,7 +2960,7 @@ export interface components {
             load_ended_ms?: number | null;
             /**
              * Measured Ms
-             * @description When what fio counts began and ended, its ramp left out; null if fio reported nothing.
+             * @description When what counts began and ended, the ramp left out; null if nothing was reported.
              */
             measured_ms?: number[] | null;
             /**
@@ -3013,6 +3013,8 @@ export interface components {
              * @default
              */
             qemu_ended: string;
+            /** @description What the guest measured, where its driver made the requests. */
+            guest_io?: components["schemas"]["GuestIo"] | null;
         };
         /**
          * BootEnd
@@ -5429,6 +5431,87 @@ export interface components {
          */
         Group: "time" | "guest" | "CPU" | "transfer" | "control" | "load" | "memory" | "boot" | "updates";
         /**
+         * GuestIo
+         * @description What came of a load of the guest's disks.
+         */
+        GuestIo: {
+            /**
+             * Block Bytes
+             * @description Of each request.
+             */
+            block_bytes: number;
+            /** Disks */
+            disks: number;
+            /**
+             * Queues
+             * @description That were used, of all disks.
+             */
+            queues: number;
+            /**
+             * Places
+             * @description Of the first queue, for requests.
+             */
+            places: number;
+            /**
+             * Depth
+             * @description Requests under way at once, of all jobs.
+             */
+            depth: number;
+            /** Disk Bytes */
+            disk_bytes: number;
+            /**
+             * Counted Us
+             * @description The time in which requests counted, by the guest's clock.
+             */
+            counted_us: number;
+            read: components["schemas"]["GuestLatency"];
+            write: components["schemas"]["GuestLatency"];
+            /**
+             * Errors
+             * @description Requests that the disk answered with an error; they count in no latency.
+             * @default 0
+             */
+            errors: number;
+            /**
+             * Wrong
+             * @description Words that were not what was written; 0 where it was not asked to check.
+             * @default 0
+             */
+            wrong: number;
+            /**
+             * Wakes
+             * @description How often the guest had to tell a disk of new requests: each is an exit of the guest. Of the whole load, the ramp included.
+             * @default 0
+             */
+            wakes: number;
+            /**
+             * Interrupts
+             * @description That woke a vCPU; likewise.
+             * @default 0
+             */
+            interrupts: number;
+        };
+        /**
+         * GuestLatency
+         * @description How long requests took: from when the guest made one to when it saw the answer.
+         */
+        GuestLatency: {
+            /** Requests */
+            requests: number;
+            /** Mean Ns */
+            mean_ns: number;
+            /** Min Ns */
+            min_ns: number;
+            /** Max Ns */
+            max_ns: number;
+            /**
+             * Bins
+             * @description Those with requests, in order; each is as wide as a 32nd of what it begins with.
+             * @default []
+             */
+            bins: components["schemas"]["LatencyBin"][];
+        };
+        /**
          * GuestPassPage
          * @description Passes of a run's guest, oldest first.
          */
@@ -6321,6 +6404,18 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+        };
+        /**
+         * LatencyBin
+         * @description Requests that took about as long: from `low_ns` to before `high_ns`.
+         */
+        LatencyBin: {
+            /** Low Ns */
+            low_ns: number;
+            /** High Ns */
+            high_ns: number;
+            /** Requests */
+            requests: number;
         };
         /**
          * Level

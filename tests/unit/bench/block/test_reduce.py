@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.model.metrics.block import METRICS
 from vmtune.bench.model.metrics.metric import Group
 from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, LoadPhase, ProcessSample
+from vmtune.model.guest_io import GuestIo, GuestLatency, LatencyBin
 
 
 def direction(requests: int, **latency: Any) -> dict[str, Any]:
@@ -124,3 +126,37 @@ def test_no_series_of_looks_is_a_fault(
     found = reduce_block(replace(RECORD, cpu=tuple(cpu), measured_ms=span))
     assert 0 <= found.get("qemu_cpu_us_per_io", 0) <= used + 1e-6
     assert set(found) <= set(METRICS)
+
+
+BINS = (LatencyBin(1000, 1032, 3), LatencyBin(5000, 5160, 1))
+BY_GUEST = replace(
+    RECORD,
+    fio=None,
+    fio_status=None,
+    guest_io=GuestIo(
+        block_bytes=4096, disks=1, queues=2, places=256, depth=64, disk_bytes=1 << 30,
+        counted_us=2_000_000,
+        read=GuestLatency(4, 2010, 1001, 5100, BINS),
+        write=GuestLatency(4, 3000, 1000, 5000, BINS),
+    ),
+)  # fmt: skip
+
+
+def test_what_a_guest_measured() -> None:
+    found = reduce_block(BY_GUEST)
+    assert (found["iops"], found["bandwidth_bytes_per_s"]) == (4, 4 * 4096)
+    assert found["latency_mean_us"] == 2.505
+    assert found["latency_p50_us"] == 1.016
+    assert found["latency_p99_us"] == found["latency_p999_us"] == 5.08
+    # 200 ms while they counted, as of fio's.
+    assert found["qemu_cpu_us_per_io"] == 200_000 / 8
+    assert found["maps_during"] == 500
+
+
+@pytest.mark.parametrize("change", [{"errors": 1}, {"wrong": 1}, {"read": GuestLatency(0, 0, 0, 0),
+    "write": GuestLatency(0, 0, 0, 0)}])  # fmt: skip
+def test_a_guest_that_met_errors_measured_nothing(change: dict[str, Any]) -> None:
+    assert BY_GUEST.guest_io is not None
+    record = replace(BY_GUEST, guest_io=replace(BY_GUEST.guest_io, **change))
+    assert "iops" not in reduce_block(record)
+    assert "iops" not in reduce_block(replace(BY_GUEST, qemu_ended="died of SIGABRT"))

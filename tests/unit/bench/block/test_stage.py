@@ -13,8 +13,10 @@ import pytest
 
 from tests.support import facts
 from vmtune.bench.block import stage
-from vmtune.bench.block.stage import _tune, predict_pool
+from vmtune.bench.block.stage import predict_pool
+from vmtune.bench.block.stage import tune as tune_qemu
 from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.guest_driver import GuestDriver
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.errors import CommandRefused, SetupError
 from vmtune.model.host.facts import MemoryMaps, Reading
@@ -47,7 +49,7 @@ class Driver:
 
 async def tune(kept: Mapping[str, Reading], **values: int) -> Driver:
     driver = Driver(kept)
-    await _tune(driver, UUID(int=1), BlockScenario(CELL, values=values))  # type: ignore[arg-type]
+    await tune_qemu(driver, UUID(int=1), BlockScenario(CELL, values=values))  # type: ignore[arg-type]
     return driver
 
 
@@ -66,8 +68,10 @@ async def test_what_does_not_take_effect_is_no_measurement(reading: Reading) -> 
 
 
 def test_no_more_than_16_requests_of_a_connection_are_foreseen() -> None:
-    assert predict_pool(FACTS, CELL).requests == 4 * 16
-    assert predict_pool(FACTS, replace(CELL, iodepth=8)).requests == 4 * 8
+    assert predict_pool(FACTS, BlockScenario(CELL)).requests == 4 * 16
+    assert predict_pool(FACTS, BlockScenario(replace(CELL, iodepth=8))).requests == 4 * 8
+    of_a_guest = BlockScenario(CELL, driver=GuestDriver())
+    assert predict_pool(FACTS, of_a_guest).requests == 4 * 64
 
 
 @pytest.mark.parametrize(
@@ -87,12 +91,12 @@ def test_a_node_does_not_fill_its_disk(
     )
     scenario = BlockScenario(replace(CELL, node=NodeKind.RAW), size_bytes=1 << 30)
     if has_room:
-        with stage._node_file(tmp_path, scenario) as file:
+        with stage.node_file(tmp_path, scenario) as file:
             assert file is not None
         return
     with (
         pytest.raises(SetupError, match="stay free") as refused,
-        stage._node_file(tmp_path, scenario),
+        stage.node_file(tmp_path, scenario),
     ):
         pass
     assert refused.value.problems[0].code == "no_room"

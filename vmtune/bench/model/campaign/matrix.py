@@ -56,13 +56,17 @@ from vmtune.bench.model.scenario.block import (
 )
 from vmtune.bench.model.scenario.block_target import LiveTarget
 from vmtune.bench.model.scenario.boot import BootScenario, why_no_remaps, why_not
+from vmtune.bench.model.scenario.guest_driver import GuestDriver
 from vmtune.bench.model.scenario.matrix_cells import (
     LEAST_BLOCK_BYTES,
     MAX_BLOCK_BYTES,
     MAX_BRIDGES,
     MAX_DEVICES,
+    MAX_DISKS,
     MAX_IODEPTH,
+    MAX_IOTHREADS,
     MAX_JOBS,
+    MAX_QUEUES,
     MAX_REMAPS,
     MAX_SPINNING,
     Accelerator,
@@ -171,6 +175,7 @@ class BlockMatrix:
     :param iothread: requests are handled by an iothread, else by the main loop.
     :param size_bytes: of the node.
     :param ramp_s: load before the figures count.
+    :param driver: the project's guest loads disks; *disks*, *queues* and *iothreads* are of these.
     :param target: a VM that runs, which is measured in the place of a QEMU without a guest.
     """
 
@@ -186,6 +191,10 @@ class BlockMatrix:
     ramp_s: Annotated[int, Interval(ge=0, le=MAX_LOAD_S)] = 2
     iothread: bool = True
     target: LiveTarget | None = None
+    disks: Annotated[tuple[int, ...], _several(_count(1, MAX_DISKS))] = (1,)
+    queues: Annotated[tuple[int, ...], _several(_count(1, MAX_QUEUES))] = (1,)
+    iothreads: Annotated[tuple[int, ...], _several(_count(1, MAX_IOTHREADS))] = (1,)
+    driver: GuestDriver | None = None
 
     @property
     def cells(self) -> tuple[BlockCell, ...]:
@@ -193,7 +202,14 @@ class BlockMatrix:
         return tuple(
             BlockCell(*each)
             for each in product(
-                self.nodes, self.rw, self.block_size_bytes, self.iodepth, self.numjobs
+                self.nodes,
+                self.rw,
+                self.block_size_bytes,
+                self.iodepth,
+                self.numjobs,
+                self.disks,
+                self.queues,
+                self.iothreads,
             )
         )
 
@@ -331,6 +347,7 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
         base = BlockScenario(
             first, plan.title, plan.why, matrix.size_bytes, matrix.runtime_s, matrix.ramp_s,
             matrix.iothread, name=f"{plan.name}/{first.name}", target=matrix.target,
+            driver=matrix.driver,
         )  # fmt: skip
     elif isinstance(matrix, SrcuMatrix):
         spinning, *_ = matrix.cells

@@ -9,8 +9,8 @@ from vmtune.bench.model.metrics.metric import Direction, Group, Metric, complete
 from vmtune.bench.model.scenario.block import LoadPhase
 from vmtune.units import Unit
 
-_COUNTED = ("fio's ramp is over", "fio's time is over")
-_NO_LOAD = "when fio did not come to its end without an error"
+_COUNTED = ("the load's ramp is over", "its time is over")
+_NO_LOAD = "when the load did not come to its end without an error"
 
 _LOAD = (
     Metric(
@@ -30,10 +30,11 @@ PERCENTILES: Mapping[str, float] = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 
 def _latency() -> Iterable[Metric]:
     what = (
-        "Of each request, by fio's clock; of reads and writes together. Where fio has more "
-        "requests in flight than QEMU takes of one connection, they wait their turn in it."
+        "Of each request, by the clock of fio, or of the guest whose driver makes them; of reads "
+        "and writes together. Where fio has more requests in flight than QEMU takes of one "
+        "connection, they wait their turn in it. A guest's percentiles are exact to 3 %."
     )
-    span = ("fio has submitted it", "its answer has come")
+    span = ("it was submitted", "its answer has come")
     yield Metric(
         "latency_mean_us", "Mean latency", Unit.US, Direction.LOWER, Group.LOAD, what, *span,
         _NO_LOAD,
@@ -50,15 +51,16 @@ _CPU = (
         "qemu_cpu_us_per_io", "QEMU's CPU time per request", Unit.US_PER_IO, Direction.LOWER,
         Group.CPU,
         "User and system time of all threads of QEMU by the requests that were completed: its "
-        "NBD server and its polling included, fio not.",
+        "NBD server and its polling included, fio not, and where a guest's driver makes them its "
+        "vCPUs neither.",
         *_COUNTED, _NO_LOAD + ", and where QEMU's time could not be read in /proc",
     ),
 )  # fmt: skip
 
 _WHEN = {
-    LoadPhase.BEFORE: "before the load: the last look before fio is started",
-    LoadPhase.DURING: "during the load: the most that was seen while fio ran, its ramp included",
-    LoadPhase.AFTER: "after the load: the last look, half a second or more after fio has ended",
+    LoadPhase.BEFORE: "before the load: the last look before it is started",
+    LoadPhase.DURING: "during the load: the most that was seen while it ran, its ramp included",
+    LoadPhase.AFTER: "after the load: the last look, half a second or more after it has ended",
 }
 _OF_PROCESS = (
     ("maps", "", "Memory maps", Unit.COUNT,

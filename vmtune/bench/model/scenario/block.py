@@ -1,7 +1,8 @@
 """The block benchmark: what one measurement is to do, and what it recorded. Pure.
 
 A QEMU without a guest exports a block node by NBD, and fio loads it. Each request of fio is a
-coroutine of QEMU's block layer, as each request of a guest's disk is. Or it is a VM that runs
+coroutine of QEMU's block layer, as each request of a guest's disk is. Or the project's guest loads
+virtio-blk disks (:mod:`vmtune.bench.model.scenario.guest_driver`), or it is a VM that runs
 (:mod:`vmtune.bench.model.scenario.block_target`).
 """
 
@@ -15,8 +16,9 @@ from typing import Annotated, Any
 from annotated_types import Interval
 
 from vmtune import units
-from vmtune.bench.model.scenario import block_target
+from vmtune.bench.model.scenario import block_target, guest_driver
 from vmtune.bench.model.scenario.block_target import LiveTarget
+from vmtune.bench.model.scenario.guest_driver import GuestDriver
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, NodeKind
 from vmtune.bench.model.scenario.named import Named
 from vmtune.bench.model.scenario.names import NAME, NAME_FORM, usual_name
@@ -32,6 +34,7 @@ from vmtune.bench.model.settable import settable as all_settable
 from vmtune.documents import dataclass_json as documents
 from vmtune.documents.strict import Reader, short
 from vmtune.errors import InvalidInput, Problem
+from vmtune.model.guest_io import GuestIo
 from vmtune.model.tunables.tunable import Route, Value
 from vmtune.units import Unit
 
@@ -67,6 +70,8 @@ class BlockScenario(Named):
         (:meth:`with_values`).
     :param name: ``family/variant``; left out, it follows from the other parts but the values.
     :param target: a VM that runs; None for a QEMU that is started for the measurement.
+    :param driver: the project's guest loads virtio-blk disks on the nodes; None: fio loads one node
+        by NBD.
     :raise InvalidInput: with a problem for each field that cannot be accepted.
     """
 
@@ -80,12 +85,15 @@ class BlockScenario(Named):
     values: Values = field(default_factory=dict)
     name: Text = ""
     target: LiveTarget | None = None
+    driver: GuestDriver | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
             parts = {name: getattr(self, name) for name in _SETUP}
             if self.target is not None:
                 parts["target"] = block_target.to_json(self.target)
+            if self.driver is not None:
+                parts["driver"] = documents.to_json(self.driver)
             name = usual_name(KIND, self.cell.name, parts, _USUAL)
             object.__setattr__(self, "name", name)
         problems = list(self._problems())
@@ -114,6 +122,13 @@ class BlockScenario(Named):
                                  f"a request of {block} does not fit a node of {size}",
                                  "enlarge size_bytes"))  # fmt: skip
         found += block_target.problems_of(self.target, self.cell, self.values)
+        found += guest_driver.problems_of(
+            self.driver,
+            self.cell,
+            iothread=self.iothread,
+            has_target=self.target is not None,
+            values=self.values,
+        )
         for name in self.values if self.target is None else ():
             if name in all_settable() and not settable(name):
                 found.append(Problem(f"values.{name}", "not_settable",
@@ -127,7 +142,7 @@ class BlockScenario(Named):
 
     @property
     def needs_kvm(self) -> bool:
-        """Never: there is no guest."""
+        """Never: a guest that loads disks runs by TCG, too."""
         return False
 
     @property
@@ -143,7 +158,7 @@ class BlockScenario(Named):
         return replace(self, values={**self.values, **values})
 
 
-_SETUP = ("size_bytes", "runtime_s", "ramp_s", "iothread", "target")
+_SETUP = ("size_bytes", "runtime_s", "ramp_s", "iothread", "target", "driver")
 _USUAL = {each.name: each.default for each in fields(BlockScenario) if each.name in _SETUP}
 """What makes a name, besides the combination, where it is not as usual."""
 
@@ -155,6 +170,8 @@ def to_json(scenario: BlockScenario) -> dict[str, Any]:  # any JSON
         del written["target"]
     else:
         written["target"] = block_target.to_json(scenario.target)
+    if scenario.driver is None:
+        del written["driver"]
     return written
 
 
@@ -181,7 +198,7 @@ class LoadPhase(StrEnum):
 
     BEFORE = "before"
     DURING = "during"
-    """fio runs, its ramp included."""
+    """The load runs, its ramp included."""
     AFTER = "after"
 
 
@@ -236,13 +253,14 @@ class BlockRecord:
     begins (0 ms) when QEMU is up and tuned, and its node is exported.
 
     :param qemu: its version.
-    :param load_ms: when fio was started; None if it never was. *load_ended_ms* when it
-        had ended, or QEMU had.
-    :param measured_ms: when what fio counts began and ended, its ramp left out; None if fio
-        reported nothing.
+    :param load_ms: when fio, or the guest, was started; None if it never was. *load_ended_ms* when
+        it had ended, or QEMU had.
+    :param measured_ms: when what counts began and ended, the ramp left out; None if nothing was
+        reported.
     :param fio: fio's JSON, whole; None where it wrote none.
     :param fio_output: its other output.
     :param fio_status: its exit status, below 0 for a signal; None where it never ran.
+    :param guest_io: what the guest measured, where its driver made the requests.
     :param qemu_output: the last that QEMU wrote to its standard error.
     :param qemu_ended: how it ended by itself (``died of SIGABRT``); empty where it did not.
     """
@@ -260,3 +278,4 @@ class BlockRecord:
     pool_forecast: PoolForecast | None = None
     qemu_output: str = ""
     qemu_ended: str = ""
+    guest_io: GuestIo | None = None

@@ -16,6 +16,9 @@ LEAST_BLOCK_BYTES, MAX_BLOCK_BYTES = 512, 32 * MIB
 """Of one request; NBD servers need take no more than 32 MiB (NBD protocol, doc/proto.md)."""
 MAX_IODEPTH = 4096
 MAX_JOBS = 256
+MAX_DISKS = 16
+MAX_QUEUES = 64
+MAX_IOTHREADS = 16
 MAX_BRIDGES = 16
 MAX_DEVICES = 256
 DEVICES_ON_ROOT = 8
@@ -85,7 +88,13 @@ def _size(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BlockCell:
-    """One combination of the block benchmark."""
+    """One combination of the block benchmark.
+
+    :param disks: of the guest, where its driver loads them; each on a node of its own.
+    :param queues: of each disk.
+    :param iothreads: of all disks together: one disk's queues are dealt out to several where there
+        are more iothreads than disks (``iothread-vq-mapping``, QEMU 9 and later).
+    """
 
     node: NodeKind
     rw: IoPattern
@@ -94,12 +103,24 @@ class BlockCell:
     ] = 4 * KIB
     iodepth: Annotated[int, Interval(ge=1, le=MAX_IODEPTH)] = 1
     numjobs: Annotated[int, Interval(ge=1, le=MAX_JOBS)] = 1
+    disks: Annotated[int, Interval(ge=1, le=MAX_DISKS)] = 1
+    queues: Annotated[int, Interval(ge=1, le=MAX_QUEUES)] = 1
+    iothreads: Annotated[int, Interval(ge=1, le=MAX_IOTHREADS)] = 1
 
     @property
     def name(self) -> str:
-        """``null-co-randread-4k-64-1``."""
+        """``null-co-randread-4k-64-1``, and what it has more of: ``-2disks-4iothreads``."""
         size = _size(self.block_size_bytes)
-        return f"{self.node}-{self.rw}-{size}-{self.iodepth}-{self.numjobs}"
+        more = "".join(
+            f"-{count}{what}"
+            for count, what in (
+                (self.disks, "disks"),
+                (self.queues, "queues"),
+                (self.iothreads, "iothreads"),
+            )
+            if count > 1
+        )
+        return f"{self.node}-{self.rw}-{size}-{self.iodepth}-{self.numjobs}{more}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,12 @@ class Testbeds:
         :raise InvalidInput: there is no such QEMU.
         """
         if isinstance(scenario, BlockScenario):
-            return BlockOrder(scenario, testbed=self._direct(run.qemu), scratch=self._scratch)
+            return BlockOrder(
+                scenario,
+                testbed=self._direct(run.qemu),
+                scratch=self._scratch,
+                kvm=self.kvm(run.options.get("kvm"), scenario),
+            )
         if isinstance(scenario, BootScenario):
             return BootOrder(scenario, testbed=self._direct(run.qemu), cache=self._cache)
         if isinstance(scenario, SrcuScenario):
@@ -138,9 +143,10 @@ class Testbeds:
         )
 
     def kvm(self, wanted: bool | None, scenario: AnyScenario | None = None) -> bool:
-        """Whether a run is to use KVM: where it does not say so, if it can. Blocks are served
-        without a guest, and a boot's scenario says it."""
-        if isinstance(scenario, AloneScenario):
+        """Whether a run is to use KVM: where it does not say so, if it can. Blocks are mostly
+        served without a guest, and a boot's scenario says it."""
+        loads_disks = isinstance(scenario, BlockScenario) and scenario.driver is not None
+        if isinstance(scenario, AloneScenario) and not loads_disks:
             return scenario.needs_kvm
         return self._kvm_usable() if wanted is None else wanted
 
@@ -207,8 +213,9 @@ class Testbeds:
         if updates:
             found.pop("qemu", None)
         if isinstance(scenario, BlockScenario):
-            del found["accelerator"]  # there is no guest
-            found["fio"] = said_version(("fio", "--version"))
+            if scenario.driver is None:
+                del found["accelerator"]  # there is no guest
+                found["fio"] = said_version(("fio", "--version"))
         return found
 
     def clear_left_behind(self) -> None:

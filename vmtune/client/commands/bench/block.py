@@ -16,6 +16,9 @@ _NAMES = {
     "block_size_bytes": "block_size_bytes",
     "iodepth": "iodepth",
     "numjobs": "numjobs",
+    "disks": "disks",
+    "queues": "queues",
+    "iothreads": "iothreads",
 }
 
 
@@ -54,6 +57,25 @@ _NAMES = {
     help="Thread that handles the requests; default an iothread.",
 )
 @click.option(
+    "--guest-driver", "guest", is_flag=True,
+    help="Let vmtune's own guest load virtio-blk disks, instead of fio an NBD export.",
+)  # fmt: skip
+@click.option("--disks", multiple=True, help="With --guest-driver: number of disks; default 1.")
+@click.option(
+    "--queues", multiple=True, help="With --guest-driver: queues of each disk; default 1."
+)
+@click.option(
+    "--iothreads", multiple=True,
+    help="With --guest-driver: number of iothreads; more than disks need QEMU 9. Default 1.",
+)  # fmt: skip
+@click.option(
+    "--vcpus", type=click.IntRange(1), help="With --guest-driver: the guest's vCPUs; default 1."
+)
+@click.option(
+    "--interrupts", is_flag=True,
+    help="With --guest-driver: the guest halts until a disk interrupts, instead of polling.",
+)  # fmt: skip
+@click.option(
     "--vm", metavar="VM",
     help="Measure a running VM instead of a new QEMU: its --node is exported read-only, or else a "
     "temporary null-co node.",
@@ -75,18 +97,25 @@ def block(
     runtime: int | None,
     ramp: int | None,
     iothread: bool | None,
+    guest: bool,
+    disks: tuple[str, ...],
+    queues: tuple[str, ...],
+    iothreads: tuple[str, ...],
+    vcpus: int | None,
+    interrupts: bool,
     vm: str | None,
     device: str | None,
     yes: bool,
     no_wait: bool,
     **options: Any,
 ) -> int:
-    """Measure block I/O of a QEMU: fio loads a node that it exports by NBD.
+    """Measure block I/O of a QEMU: fio loads an NBD export of it, or a guest its disks.
 
     \b
       vmtune bench block --iodepth 64
       vmtune bench block --node null-co,raw --iodepth 1,8,64
       vmtune bench block --qemu qemu-7.2,system --main-loop
+      vmtune bench block --guest-driver --iodepth 64 --queues 4 --numjobs 4 --iothreads 1,4
       vmtune bench block --vm web1 --node libvirt-1-format --iodepth 16
       vmtune bench block --vm web1 --in-guest /dev/vdb
 
@@ -102,11 +131,16 @@ def block(
     """
     if vm is None and device:
         raise click.UsageError("--in-guest needs --vm")
+    of_guest = {"disks": disks, "queues": queues, "iothreads": iothreads}
+    alone = {**of_guest, "vcpus": vcpus, "interrupts": interrupts}
+    if not guest and any(alone.values()):
+        option = next(name for name, value in alone.items() if value)
+        raise click.UsageError(f"--{option} needs --guest-driver")
     names = listed(nodes)
     target = None
     if vm is not None:
         tuned = {"--qemu": options["arms"], "--set": options["values"], "--iothread": iothread}
-        check_left_out(tuned)
+        check_left_out({**tuned, "--guest-driver": guest or None})
         target = target_of(session, vm, names, device)
         names = ["vm" if names or device else "null-co"]
     lists: dict[str, list[Any]] = {
@@ -115,13 +149,16 @@ def block(
         "block_size_bytes": listed(sizes),
         "iodepth": numbers(depths, "--iodepth"),
         "numjobs": numbers(jobs, "--numjobs"),
+        **{name: numbers(words, f"--{name}") for name, words in of_guest.items() if words},
     }
+    driver = {"vcpus": vcpus or 1, "interrupts": interrupts} if guest else None
     rest = {
         "size_bytes": size,
         "runtime_s": runtime,
         "ramp_s": ramp,
         "iothread": iothread,
         "target": target,
+        "driver": driver,
     }
     asked = wanted("block", lists, _NAMES, rest, options)
     if asked.live and not confirmed(session, asked, yes):

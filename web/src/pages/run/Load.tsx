@@ -9,6 +9,16 @@ import { count } from "../../components/format";
 import { Section } from "../bench/Section";
 import { processes } from "./charts";
 
+/** How the project's guest loaded its disks. */
+function ofGuest(io: Schemas["GuestIo"]): [string, string][] {
+  return [
+    ["Loaded by", `a guest with ${count(io.disks)} virtio-blk disk${io.disks === 1 ? "" : "s"}`],
+    ["Queues used", `${count(io.queues)}, ${count(io.depth)} requests at once`],
+    ["Interrupts", count(io.interrupts)],
+    ["Errors", count(io.errors)],
+  ];
+}
+
 /** What a load of blocks did to its QEMU: maps and memory before, during and after it. */
 export function Load({ run, block }: { run: Schemas["RunDetail"]; block: Schemas["BlockRecord"] }) {
   const found = useQuery({ ...runProcesses(run.id), enabled: run.lengths.processes !== 0 });
@@ -35,6 +45,7 @@ export function Load({ run, block }: { run: Schemas["RunDetail"]; block: Schemas
                 ],
               ] as [string, string][])
             : []),
+          ...(block.guest_io ? ofGuest(block.guest_io) : []),
           ...(block.qemu_ended ? ([["QEMU ended", block.qemu_ended]] as [string, string][]) : []),
         ]}
       />
