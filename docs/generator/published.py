@@ -28,7 +28,7 @@ def page() -> str:
         [
             "# Published tables, with own figures",
             "Every figure that the sources publish, with what was measured with vmtune, from the "
-            "tables in `vmtune/reference/data` and the results in `vmtune/reference/results`. "
+            "tables in `vmtune/reference/data` and the own figures in `vmtune/reference/measured`. "
             "`vmtune reference show ID` prints the same. What the sources say besides is in "
             "[The five sources](../sources.md).",
             _legend(),

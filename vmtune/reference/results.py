@@ -1,6 +1,6 @@
 """Own figures next to published ones, cell by cell, and how each stands to its published one.
 
-The files of ``results/`` have what was measured with vmtune, when, where and how. A published
+The files of ``measured/`` have what was measured with vmtune, when, where and how. A published
 figure without an own one says why: it has not been measured yet, or cannot be here
 (:attr:`~vmtune.reference.tables.Table.repeats`).
 """
@@ -206,7 +206,7 @@ def own_figures() -> Results:
     :raise InvalidInput: a file is damaged, or has a figure of what no source has published.
     """
     found: dict[tuple[str, str], tuple[tuple[str, Facts, OwnFigure], ...]] = {}
-    for file in (files("vmtune.reference") / "results").iterdir():
+    for file in (files("vmtune.reference") / "measured").iterdir():
         if file.name.endswith(".json"):
             name = file.name.removesuffix(".json")
             for table, rows in read_results(json.loads(file.read_text("utf-8")), name).items():

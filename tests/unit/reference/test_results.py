@@ -28,7 +28,7 @@ POOL = "coroutine-pool-global"
 
 
 def stored(name: str) -> Any:
-    return json.loads((files("vmtune.reference") / "results" / f"{name}.json").read_text("utf-8"))
+    return json.loads((files("vmtune.reference") / "measured" / f"{name}.json").read_text("utf-8"))
 
 
 def found(name: str, table: str) -> list[Cell]:
