@@ -134,8 +134,15 @@ BENCH_WORDS: Mapping[str, Mapping[str, str]] = {
         "b_count": "Runs of B that count towards it.",
         "b_runs": "Runs of B.",
     },
+    "OwnMeasurementView": {
+        "key": "By which figures name it.",
+        "machine": "What it was measured on.",
+        "qemu": "Version of QEMU, or versions.",
+    },
+    "OwnRatioView": {"base": "The arm that its figure is divided by."},
     "ReferenceArmView": {"facts": "What sets it apart from the other arms."},
     "ReferenceRowView": {
+        "own_ratios": "Ratios that were measured with vmtune, beside the published ones.",
         "approximate": "The source says so, or the print is rounded.",
         "ratios": "The figure by that of each base.",
     },

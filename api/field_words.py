@@ -26,8 +26,29 @@ _TOKEN = {
     "used_from": "Address of the last use; empty for never.",
 }
 
+_FIGURES = {
+    "total_ms": "Milliseconds from its beginning to its end; null where that is not known.",
+    "silence_ms": "Milliseconds that the guest stands still at its end; null where not known.",
+    "sent_bytes": "What is sent until its end; null where not known.",
+}
+
 WORDS: Mapping[str, Mapping[str, str]] = {
     **BENCH_WORDS,
+    "AccuracyView": {
+        "count": "How many forecasts of it were held against what happened.",
+        "median_error": "Half of the errors are at most this.",
+        "p90_off": "90 % of the forecasts were off by at most this, in the figure's unit.",
+        "others_median_error": "The median error of what users have without a forecast; null "
+        "where none has it.",
+        "others_p90_error": "90 % of the errors of what users have without a forecast are at most "
+        "this; null where none has it.",
+    },
+    "BasisCheck": {
+        "by_profile": "By the profile that the migrations had.",
+        "by_path": "By the two hosts.",
+        "by_week": "By the week in which the migration ended.",
+    },
+    "DiskSampleView": {"copied_bytes": "What had been copied of it by then."},
     "ActivityView": {"detail": "What is done, in short."},
     "ApplicationView": {
         "best_effort": "Refused values were skipped instead of rolling everything back.",
@@ -79,6 +100,12 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "remedy": "What to do about it.",
         "evidence": "The observed values by name.",
     },
+    "ForecastCheckRow": {
+        "forecasts": "How many they are.",
+        "total_time": "Of the total times; null without any.",
+        "silence": "Of how long guests stood still; null without any.",
+        "bytes": "Of what was sent; null without any.",
+    },
     "ForecastNeedsView": {
         "downtime_limit_ms": "A downtime limit, in milliseconds; null if none would do.",
         "throughput_bytes_per_s": "A throughput on the network; null if none would do.",
@@ -121,6 +148,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
     "HostOwner": {"service": "Name of the service."},
     "HostSilenceView": {"remedy": "What to do about it."},
     "HostView": _ADDRESSES,
+    "HappenedView": _FIGURES,
+    "KeptForecastView": {"made_at": "When it was made.", **_FIGURES},
     "LibvirtNameView": {"virsh": "Option of `virsh migrate`; empty without one."},
     "LimitView": {"sysctl": "The kernel's name of it."},
     "MigrationForecastView": {"candidates": "Each way to migrate it, with what is to be expected."},

@@ -2565,9 +2565,15 @@ export interface components {
          * @description How good the forecasts of one figure were; errors are shares of what happened.
          */
         AccuracyView: {
-            /** Count */
+            /**
+             * Count
+             * @description How many forecasts of it were held against what happened.
+             */
             count: number;
-            /** Median Error */
+            /**
+             * Median Error
+             * @description Half of the errors are at most this.
+             */
             median_error: number;
             /**
              * P90 Error
@@ -2579,7 +2585,10 @@ export interface components {
              * @description In the figure's unit: milliseconds or bytes.
              */
             median_off: number;
-            /** P90 Off */
+            /**
+             * P90 Off
+             * @description 90 % of the forecasts were off by at most this, in the figure's unit.
+             */
             p90_off: number;
             /**
              * Within
@@ -2591,9 +2600,15 @@ export interface components {
              * @description How many have what users have without a forecast.
              */
             others_count: number;
-            /** Others Median Error */
+            /**
+             * Others Median Error
+             * @description The median error of what users have without a forecast; null where none has it.
+             */
             others_median_error: number | null;
-            /** Others P90 Error */
+            /**
+             * Others P90 Error
+             * @description 90 % of the errors of what users have without a forecast are at most this; null where none has it.
+             */
             others_p90_error: number | null;
         };
         /**
@@ -2929,11 +2944,20 @@ export interface components {
         BasisCheck: {
             basis: components["schemas"]["Basis"];
             overall: components["schemas"]["ForecastCheckRow"];
-            /** By Profile */
+            /**
+             * By Profile
+             * @description By the profile that the migrations had.
+             */
             by_profile: components["schemas"]["ForecastCheckRow"][];
-            /** By Path */
+            /**
+             * By Path
+             * @description By the two hosts.
+             */
             by_path: components["schemas"]["ForecastCheckRow"][];
-            /** By Week */
+            /**
+             * By Week
+             * @description By the week in which the migration ended.
+             */
             by_week: components["schemas"]["ForecastCheckRow"][];
         };
         /**
@@ -4234,7 +4258,10 @@ export interface components {
              * @description The disk's name in the configuration, such as `vda`.
              */
             target: string;
-            /** Copied Bytes */
+            /**
+             * Copied Bytes
+             * @description What had been copied of it by then.
+             */
             copied_bytes: number;
             /**
              * Total Bytes
@@ -5204,7 +5231,10 @@ export interface components {
              * @description Which they are: the profile, the two hosts, or the week's Monday; null for all, and for migrations without a profile.
              */
             key: string | null;
-            /** Forecasts */
+            /**
+             * Forecasts
+             * @description How many they are.
+             */
             forecasts: number;
             /**
              * Ends Told
@@ -5221,8 +5251,11 @@ export interface components {
              * @description Of these, how many said that it may not.
              */
             may_not: number;
+            /** @description Of the total times; null without any. */
             total_time: components["schemas"]["AccuracyView"] | null;
+            /** @description Of how long guests stood still; null without any. */
             silence: components["schemas"]["AccuracyView"] | null;
+            /** @description Of what was sent; null without any. */
             bytes: components["schemas"]["AccuracyView"] | null;
         };
         /**
@@ -5573,11 +5606,20 @@ export interface components {
              * @description Whether the migration ended by itself; null where that cannot be said, since it was helped or given up before. Only one that did has figures.
              */
             ended: boolean | null;
-            /** Total Ms */
+            /**
+             * Total Ms
+             * @description Milliseconds from its beginning to its end; null where that is not known.
+             */
             total_ms: number | null;
-            /** Silence Ms */
+            /**
+             * Silence Ms
+             * @description Milliseconds that the guest stands still at its end; null where not known.
+             */
             silence_ms: number | null;
-            /** Sent Bytes */
+            /**
+             * Sent Bytes
+             * @description What is sent until its end; null where not known.
+             */
             sent_bytes: number | null;
             /**
              * Others Total Ms
@@ -6334,6 +6376,7 @@ export interface components {
             /**
              * Made At
              * Format: date-time
+             * @description When it was made.
              */
             made_at: string;
             /**
@@ -6346,8 +6389,11 @@ export interface components {
              * @description Null for: it may not.
              */
             ends: boolean | null;
+            /** @description Milliseconds from its beginning to its end; null where that is not known. */
             total_ms: components["schemas"]["RangeView"] | null;
+            /** @description Milliseconds that the guest stands still at its end; null where not known. */
             silence_ms: components["schemas"]["RangeView"] | null;
+            /** @description What is sent until its end; null where not known. */
             sent_bytes: components["schemas"]["RangeView"] | null;
             /**
              * Inputs
@@ -7307,16 +7353,25 @@ export interface components {
          * @description Where figures that were measured with vmtune come from.
          */
         OwnMeasurementView: {
-            /** Key */
+            /**
+             * Key
+             * @description By which figures name it.
+             */
             key: string;
             /**
              * Date
              * @description ISO date.
              */
             date: string;
-            /** Machine */
+            /**
+             * Machine
+             * @description What it was measured on.
+             */
             machine: string;
-            /** Qemu */
+            /**
+             * Qemu
+             * @description Version of QEMU, or versions.
+             */
             qemu: string;
             /**
              * How
@@ -7344,7 +7399,10 @@ export interface components {
              * @description As people read it.
              */
             title: string;
-            /** Base */
+            /**
+             * Base
+             * @description The arm that its figure is divided by.
+             */
             base: string;
             /**
              * Low
@@ -8783,7 +8841,10 @@ export interface components {
             repeat: components["schemas"]["RepeatView"];
             /** @description Null if it was not measured. */
             own: components["schemas"]["OwnFigureView"] | null;
-            /** Own Ratios */
+            /**
+             * Own Ratios
+             * @description Ratios that were measured with vmtune, beside the published ones.
+             */
             own_ratios: components["schemas"]["OwnRatioView"][];
             /** @description How the measured figure stands to the published one. */
             verdict: components["schemas"]["ReferenceVerdict"];
