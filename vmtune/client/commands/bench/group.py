@@ -24,7 +24,7 @@ COMMANDS = {
     "changes": (_HERE + "trends:changes", "List changes of metrics over time."),
     "triage": (_HERE + "trends:triage", "Decide about a CHANGE: known, accepted or to-fix."),
     "schedule": (_HERE + "trends:schedule", "Start campaigns again and again."),
-    "export": (_HERE + "files:export", "Write a run to a file."),
+    "export": (_HERE + "files:export", "Write a run to a file; with --dataset all migrations."),
     "import": ("vmtune.admin.commands.import_runs:import_", "Import runs from files."),
 }
 """Each subcommand: its module and its line of help."""
