@@ -134,6 +134,21 @@ BENCH_WORDS: Mapping[str, Mapping[str, str]] = {
         "b_count": "Runs of B that count towards it.",
         "b_runs": "Runs of B.",
     },
+    "GuestIo": {
+        "disks": "Number of its virtio-blk disks.",
+        "disk_bytes": "Size of each disk.",
+    },
+    "GuestLatency": {
+        "requests": "Requests that were measured.",
+        "mean_ns": "Their mean latency in nanoseconds.",
+        "min_ns": "The shortest latency in nanoseconds.",
+        "max_ns": "The longest latency in nanoseconds.",
+    },
+    "LatencyBin": {
+        "low_ns": "Latencies from so many nanoseconds on.",
+        "high_ns": "To below so many.",
+        "requests": "How many requests took so long.",
+    },
     "OwnMeasurementView": {
         "key": "By which figures name it.",
         "machine": "What it was measured on.",

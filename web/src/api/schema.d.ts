@@ -5473,7 +5473,10 @@ export interface components {
              * @description Of each request.
              */
             block_bytes: number;
-            /** Disks */
+            /**
+             * Disks
+             * @description Number of its virtio-blk disks.
+             */
             disks: number;
             /**
              * Queues
@@ -5490,7 +5493,10 @@ export interface components {
              * @description Requests under way at once, of all jobs.
              */
             depth: number;
-            /** Disk Bytes */
+            /**
+             * Disk Bytes
+             * @description Size of each disk.
+             */
             disk_bytes: number;
             /**
              * Counted Us
@@ -5529,13 +5535,25 @@ export interface components {
          * @description How long requests took: from when the guest made one to when it saw the answer.
          */
         GuestLatency: {
-            /** Requests */
+            /**
+             * Requests
+             * @description Requests that were measured.
+             */
             requests: number;
-            /** Mean Ns */
+            /**
+             * Mean Ns
+             * @description Their mean latency in nanoseconds.
+             */
             mean_ns: number;
-            /** Min Ns */
+            /**
+             * Min Ns
+             * @description The shortest latency in nanoseconds.
+             */
             min_ns: number;
-            /** Max Ns */
+            /**
+             * Max Ns
+             * @description The longest latency in nanoseconds.
+             */
             max_ns: number;
             /**
              * Bins
@@ -6456,11 +6474,20 @@ export interface components {
          * @description Requests that took about as long: from `low_ns` to before `high_ns`.
          */
         LatencyBin: {
-            /** Low Ns */
+            /**
+             * Low Ns
+             * @description Latencies from so many nanoseconds on.
+             */
             low_ns: number;
-            /** High Ns */
+            /**
+             * High Ns
+             * @description To below so many.
+             */
             high_ns: number;
-            /** Requests */
+            /**
+             * Requests
+             * @description How many requests took so long.
+             */
             requests: number;
         };
         /**
