@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from vmtune.errors import CommandRefused, InvalidInput, NotFound
 from vmtune.hypervisor.asking import once_asked
 from vmtune.hypervisor.protocol import Driver
-from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState
+from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import Hardware
 from vmtune.model.host.network import with_network
 from vmtune.model.plan.plan import Plan, make_plan
@@ -45,6 +45,16 @@ class Planned:
     driver: Driver
     peer_uri: str = ""
     on_this_machine: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A destination, as far as it is the same for all VMs."""
+
+    name: str
+    driver: Driver
+    host: HostFacts
+    vms: Sequence[VmSummary]
 
 
 class PlanService:
@@ -93,8 +103,30 @@ class PlanService:
             is named and *without_profile*.
         :raise HostUnreachable: one of the hosts does not answer.
         """
-        if without_profile:
-            exact = _stated(profile, values or {}, steps or (), self.tunables)
+        looking: asyncio.Future[_Seen] | None = None
+        if destination is not None:
+            # What the destination says of itself does not depend on the VM.
+            there = destination
+            looking = asyncio.ensure_future(once_asked(lambda: self._look_at(there)))
+        try:
+            if without_profile:
+                exact = _stated(profile, values or {}, steps or (), self.tunables)
+            return await self._plan(vm, profile, revision, looking, values, steps, exact)
+        finally:
+            if looking is not None:
+                looking.cancel()
+                await asyncio.gather(looking, return_exceptions=True)
+
+    async def _plan(
+        self,
+        vm: UUID,
+        profile: str | None,
+        revision: int | None,
+        looking: Awaitable[_Seen] | None,
+        values: Mapping[str, object] | None,
+        steps: RawSteps | None,
+        exact: DesiredValues | None,
+    ) -> Planned:
         if exact is not None:
             (name, driver, facts, host), desired = await self._hosts.locate_with_host(vm), exact
         elif profile is not None:
@@ -109,18 +141,14 @@ class PlanService:
             name, driver, facts, host = await self._hosts.locate_with_host(vm)
             desired = await self._assignments.choose(vm, name, None, revision, values, steps)
         goal: Destination | None = None
-        if destination is not None:
-            driver_there = await self._hosts.driver(destination)
-            # Neither host has to wait for what the other says.
-            facts, seen = await asyncio.gather(
-                _with_disks(driver, facts, desired.values),
-                self._destination(destination, driver_there, name, facts),
-            )
+        if looking is not None:
+            facts, seen = await asyncio.gather(_with_disks(driver, facts, desired.values), looking)
+            destination, driver_there = seen.name, seen.driver
+            goal = await self._destination(seen, name, facts)
             if facts.hardware is not None:
                 copies = any(desired.values.get(each) is True for each in COPIES)
                 offer = await offer_of(self._store, destination, driver_there, facts, copies=copies)
-                seen = replace(seen, offer=offer)
-            goal = seen
+                goal = replace(goal, offer=offer)
             same = goal.host.uuid == host.uuid and host.connection is Connection.LIBVIRT
             if destination == name or same:
                 raise InvalidInput(
@@ -188,11 +216,14 @@ class PlanService:
             tunables=self.tunables,
         )
 
-    async def _destination(
-        self, name: str, driver: Driver, source: str, facts: VmFacts
-    ) -> Destination:
-        """The destination without what it offers."""
+    async def _look_at(self, name: str) -> _Seen:
+        driver = await self._hosts.driver(name)
         host, vms = await asyncio.gather(self._hosts.facts(name), driver.list_vms())
+        return _Seen(name, driver, host, vms)
+
+    async def _destination(self, seen: _Seen, source: str, facts: VmFacts) -> Destination:
+        """The destination without what it offers."""
+        name, driver, host, vms = seen.name, seen.driver, seen.host, seen.vms
         waiting: VmFacts | None = None
         occupied = False
         for there in vms:
