@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from vmtune import lab
 from vmtune.client.connection.http import Client
 from vmtune.errors import LabError
 from vmtune.lab.machines import PROGRAMS
+from vmtune.lab.namespaces import namespace_inode, processes_in
 from vmtune.lab.programs import require_programs
 
 STEP_S = 60
@@ -31,6 +33,16 @@ def why_no_machines() -> str:
     except LabError as error:
         return f"machines: {error}"
     return why_no_lab()
+
+
+def by_its_bus(host: lab.HostStatus) -> lab.HostStatus:
+    """*host*, entered by the process of its message bus, which outlives its libvirtd."""
+    bus = next(
+        pid
+        for pid in processes_in(namespace_inode(host.namespace))
+        if Path(f"/proc/{pid}/comm").read_text().strip() == "dbus-daemon"
+    )
+    return replace(host, libvirtd_pid=bus)
 
 
 def on(
