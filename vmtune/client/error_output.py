@@ -10,6 +10,7 @@ import click
 from vmtune.client.connection.errors import ClientError, problem_document
 from vmtune.errors import InvalidInput, VmtuneError
 
+_MOST = 3
 _NO_COMMAND = re.compile(r"No such command '(.+?)'\.")
 
 
@@ -45,11 +46,19 @@ def _unknown_command(ctx: click.Context, name: str, remedy: str) -> VmtuneError:
 
     group = ctx.command
     names = group.list_commands(ctx) if isinstance(group, click.Group) else ()
+    below = [f"{each} {name}" for each in names if _has_command(ctx, each, name)]
+    hint = f"did you mean {' or '.join(below[:_MOST])}?" if below else near(name, names)
     return InvalidInput(
         f"{ctx.command_path} has no command {name}",
         code="usage",
-        remedy="; ".join(filter(None, (near(name, names), remedy))),
+        remedy="; ".join(filter(None, (hint, remedy))),
     )
+
+
+def _has_command(ctx: click.Context, group: str, name: str) -> bool:
+    """Whether the command *group* below this one has one of that name."""
+    found = ctx.command.get_command(ctx, group) if isinstance(ctx.command, click.Group) else None
+    return isinstance(found, click.Group) and name in found.list_commands(ctx)
 
 
 def internal_error(error: Exception) -> VmtuneError:

@@ -160,6 +160,11 @@ def test_a_mistyped_command_gets_near_names(
     assert see == f"see `{above} --help`"
 
 
+def test_a_command_of_a_group_is_found_without_its_group(vmtune: Vmtune) -> None:
+    told = vmtune("campaign", "list").err
+    assert "remedy: did you mean bench campaign?; see `vmtune --help`" in told
+
+
 def test_a_command_like_no_other_gets_the_help_page(vmtune: Vmtune) -> None:
     ran = vmtune("xyzzy")
     assert ran.err == "error: vmtune has no command xyzzy\n  remedy: see `vmtune --help`\n"
