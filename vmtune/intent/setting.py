@@ -32,7 +32,9 @@ longer by this share and time without."""
 _NEAR = 1.1
 _MORE = 1.3
 """A guest may come to write more than is known by this share."""
-_AMPLE = 0.5
+_LESS = 0.85
+"""Or less by this: of what was seen the highest counts."""
+_AMPLE = 0.65
 """An end within this share of the time left leaves time to see whether it comes."""
 _COST_SHARE = 1.25
 """Throttles that cost the guest about the least differ by this share."""
@@ -186,23 +188,28 @@ def _unthrottled(
 def _harder(
     scope: Scope, stands: Standing, within_ms: float, writes: float = 1.0
 ) -> Setting | None:
-    """A harder throttle, at the highest downtime limit, that costs the guest about the least."""
-    good = []
+    """A harder throttle, at the highest downtime limit, that costs the guest about the least.
+
+    A guest that writes a little less than the path carries loses least by a mild throttle, and one
+    that writes more by a hard one. What is known is near to both where it would end by itself if
+    the guest wrote a little less: its loss is counted as it is known then, and else for one that
+    comes to write more.
+    """
+    ends = stands.course(scope.highest_limit_ms, 0, _LESS).ends
+    good: list[tuple[Setting, float]] = []
     for throttle in scope.harder():
         limit = scope.throttled_limit_ms(throttle)
         course = stands.course(limit, throttle, writes)
-        if _in_time(course, within_ms):
-            good.append(Setting(limit, throttle, course, writes > 1.0))
+        if not _in_time(course, within_ms):
+            continue
+        expected = course if writes == 1.0 else stands.course(limit, throttle)
+        counted = expected if ends else course
+        setting = Setting(limit, throttle, expected, writes > 1.0)
+        good.append((setting, counted.left_ms * throttle))
     if not good:
         return None
-    least = min(map(_cost_ms, good))
-    found = next(each for each in good if _cost_ms(each) <= least * _COST_SHARE)
-    return replace(found, course=stands.course(found.limit_ms, found.throttle_percent))
-
-
-def _cost_ms(setting: Setting) -> float:
-    """Of the guest's work, what is lost."""
-    return setting.course.left_ms * setting.throttle_percent / 100
+    least = min(cost for _, cost in good)
+    return next(setting for setting, cost in good if cost <= least * _COST_SHARE)
 
 
 def _in_time(course: Course, within_ms: float) -> bool:

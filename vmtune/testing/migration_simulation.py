@@ -64,15 +64,21 @@ class Simulated:
     limits: tuple[int, ...]
     acts: tuple[Act, ...]
 
+    @property
+    def lost_s(self) -> float:
+        """Of the guest's work, what was withheld."""
+        return sum(self.throttled) * TICK_MS / 100_000
+
 
 @dataclass(slots=True)
 class _Throttle:
-    """Auto-converge. Percentages as QEMU's, *percent* in force."""
+    """Auto-converge. Percentages as QEMU's, *percent* in force; *trigger* of what was sent."""
 
     percent: int = 0
     first: int = 1
     step: int = 1
     most: int = 1
+    trigger: int = 1
     judged_ms: int = 0
     judged_sent: float = 0.0
     high: int = 0
@@ -80,7 +86,7 @@ class _Throttle:
     def synchronised(self, at_ms: int, dirtied: float, sent: float) -> None:
         if at_ms - self.judged_ms < 1000:
             return
-        self.high += dirtied > (sent - self.judged_sent) / 100
+        self.high += dirtied > (sent - self.judged_sent) * self.trigger / 100
         self.judged_ms, self.judged_sent = at_ms, sent
         if self.high >= 2:
             raised = self.percent + self.step if self.percent else self.first
@@ -100,8 +106,11 @@ def run(
     hand_over_ms: int = 0,
     estimated_share: float = 1.0,
     sampled_every_ms: int = TICK_MS,
+    auto_converge: bool = False,
 ) -> Simulated:
     """One migration.
+
+    :param auto_converge: throttled by QEMU's own defaults, until *steering* sets others.
 
     :param estimated_share: QEMU holds what remains against this share of the throughput: its
         estimate may be lower than what samples show.
@@ -109,7 +118,7 @@ def run(
     :param hand_over_ms: when another process takes over, which knows only what is set; 0: never.
     """
     state, limit = steering, steering.limit_ms
-    throttle = _Throttle()
+    throttle = _Throttle(first=20, step=10, most=99, trigger=50) if auto_converge else _Throttle()
     all_bytes = guest.memory_bytes if guest.used_bytes is None else guest.used_bytes
     remaining, unsynced, sent, count = all_bytes, 0.0, 0.0, 1
     swings, faster, wider = guest.swings(), 1.0, 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -234,6 +235,27 @@ def test_a_guest_that_has_written_all_long_before_a_pass_ends_is_not_taken_for_a
     assert done.limits[0] <= done.limits[-1] <= most
     assert done.limits[-1] + turn_ms >= most, "as high as the throttled guest's turns let it be"
     assert all(a <= b for a, b in zip(done.throttled, done.throttled[1:], strict=False))
+
+
+@pytest.mark.parametrize("share", [0.7, 0.85, 0.95, 1.0])
+def test_a_guest_that_writes_about_as_fast_as_the_path_loses_no_more_than_by_auto_converge(
+    share: float,
+) -> None:
+    """Of many guests together, each with its own silence, deadline and swings."""
+    ours = theirs = 0.0
+    for factor, silence, deadline, seed in product((1.5, 3, 5), (300, 500, 1000), (30, 60), (0, 1)):
+        there = flat_guest(32 * share, 32 * factor, 0.3, seed)
+        intent = Intent(silence, deadline, 99, may=(Means.THROTTLE,))
+        curve = measured_before(there)
+        start = Steering(intent, ALL, first_limit_ms(intent), held=False, curve=curve)
+        done = run(there, DEMO_PATH, start, sampled_every_ms=100)
+        assert done.outcome == "completed"
+        assert done.total_ms <= deadline * 1000
+        assert done.silence_ms <= silence
+        ours += done.lost_s
+        unsteered = Steering(intent, ALL, 300, done=True)
+        theirs += run(there, DEMO_PATH, unsteered, auto_converge=True).lost_s
+    assert ours <= theirs
 
 
 def test_a_throttle_is_taken_back_once_the_guest_writes_little() -> None:
