@@ -168,8 +168,8 @@ openapi: $(READY) $(WEB_READY)  ## write api/openapi.json anew, and from it the 
 
 # Whoever runs this builds QEMU from Debian's sources; nothing else needs it. Outside of the checkout,
 # so that `make clean` leaves it: rm -r the folder instead.
-qemu-patched:  ## build the QEMU of the pack qemu-patched, into ~/.cache/vmtune/qemu-patched or PATCHED_QEMU=FOLDER
-	@PATCHED_QEMU="$(PATCHED_QEMU)" sh vmtune/packs/qemu-10/build.sh
+qemu-patched:  ## build the QEMU of the pack qemu-patched, into ~/.cache/vmtune/qemu-patched or PATCHED_QEMU=FOLDER; UNPATCHED=1: without the patch, to compare with
+	@PATCHED_QEMU="$(PATCHED_QEMU)" UNPATCHED="$(UNPATCHED)" sh vmtune/packs/qemu-10/build.sh
 
 clean:  ## remove what was built, and the environment
 	@rm -rf $(VENV) .cache build dist web/node_modules vmtune/webui *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -8,11 +8,15 @@ patch, and resized every 15 s: maps, VSZ and RSS before, during and after. IOPS:
 the pool limited to 64, 256 and 1,024 coroutines and not at all, in randomised blocks, held against
 the unlimited one by the comparison engine.
 
-    python -m tests.perf.patched_pool [BLOCKS [REST_S]]
+Then the same kind of load by a guest, and what the patch costs there: tests/perf/pool_guest.py,
+which alone is run with PART=guest.
+
+    [PART=guest] python -m tests.perf.patched_pool [BLOCKS [REST_S [GUEST_BLOCKS]]]
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -23,10 +27,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.perf import pool_guest
 from tests.perf.pool_model import Monitor, exports
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from tests.support.patched_build import OBJECT, TYPE, patched
+from tests.support.patched_build import OBJECT, TYPE, patched, unpatched
 from tests.support.qemu import Build, running
 from vmtune.bench.block.fio_json import read_fio
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
@@ -257,6 +262,11 @@ def main() -> None:
             finish("patched_pool", [], {"skipped": why}, where)
     blocks = int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS
     rest_s = int(sys.argv[2]) if len(sys.argv) > 2 else REST_S
+    guest_blocks = int(sys.argv[3]) if len(sys.argv) > 3 else pool_guest.BLOCKS
+    builds = {pool_guest.PATCHED: build, pool_guest.UNPATCHED: unpatched()}
+    if os.environ.get("PART") == "guest":
+        held, guest = pool_guest.measure(builds, guest_blocks, rest_s)
+        finish("patched_pool", held, {"guest": guest}, where)
     arms = {}
     for arm, period_s in (("never", 0), (f"every {PERIOD_S} s", PERIOD_S)):
         with folder() as at:
@@ -264,12 +274,14 @@ def main() -> None:
     show_memory(arms)
     found = by_limit(build, blocks)
     verdicts = show_iops(found)
+    held, guest = pool_guest.measure(builds, guest_blocks, rest_s)
     raw = {
         "memory": {arm: asdict(seen) for arm, seen in arms.items()},
         "iops": found,
         "verdicts": verdicts,
+        "guest": guest,
     }
-    finish("patched_pool", checks(arms[f"every {PERIOD_S} s"], found), raw, where)
+    finish("patched_pool", [*checks(arms[f"every {PERIOD_S} s"], found), *held], raw, where)
 
 
 if __name__ == "__main__":

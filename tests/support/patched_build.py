@@ -24,6 +24,18 @@ def place() -> Path:
 
 
 @functools.cache
+def unpatched() -> Build:
+    """The same build without the patch."""
+    folder = place() / "unpatched"
+    program = folder / "bin/qemu-system-x86_64"
+    label = f"qemu-{RELEASE}-unpatched"
+    if not (folder / "built").is_file() or not os.access(program, os.X_OK):
+        why_not = f"there is no QEMU in {folder}: run make qemu-patched UNPATCHED=1"
+        return Build(label, "", why_not)
+    return Build(label, str(program))
+
+
+@functools.cache
 def patched() -> Build:
     """The patched QEMU."""
     folder = place()

@@ -309,6 +309,37 @@ def test_after_another_patch_only_what_changed_is_newer(builder: Machine) -> Non
     assert "FREED_AT_ONCE 128" in (source / "system/vmtune.c").read_text()
 
 
+def test_the_same_build_without_the_patch(builder: Machine) -> None:
+    assert builder.build().returncode == 0
+    before = builder.calls.read_text()
+    own = builder.folder / "unpatched"
+    meson = own / f"qemu-{RELEASE}/tools/bin/meson"
+    meson.parent.mkdir(parents=True)
+    meson.touch(0o755)
+    plain = QEMU.replace("x-vmtune", "other")
+    done = builder.build(UNPATCHED="1", QEMU=plain)
+    assert done.returncode == 0, done.stderr
+    assert str(own / "bin/qemu-system-x86_64") in done.stdout
+    assert "<emulator>" not in done.stdout
+    # The sources of the patched one are used again, and it stays as it is.
+    calls = builder.calls.read_text().removeprefix(before)
+    assert "apt-get" not in calls
+    assert f"--prefix={own} " in calls
+    source = own / f"qemu-{RELEASE}/source"
+    assert not (source / "system/vmtune.c").exists()
+    assert "nothing to do" in builder.build().stdout
+    assert "nothing to do" in builder.build(UNPATCHED="1", QEMU=plain).stdout
+
+
+def test_an_unpatched_qemu_with_the_object_is_refused(builder: Machine) -> None:
+    meson = builder.folder / f"unpatched/qemu-{RELEASE}/tools/bin/meson"
+    meson.parent.mkdir(parents=True)
+    meson.touch(0o755)
+    done = builder.build(UNPATCHED="1")
+    assert done.returncode == 1
+    assert "has x-vmtune, and should not" in done.stderr
+
+
 def test_a_qemu_without_the_object_is_not_called_built(builder: Machine) -> None:
     done = builder.build(QEMU=QEMU.replace("x-vmtune", "other"))
     assert done.returncode == 1

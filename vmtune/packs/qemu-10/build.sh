@@ -2,6 +2,7 @@
 # Build the QEMU that the pack qemu-patched is for: Debian's source package, with x-vmtune.patch.
 #
 #   build.sh               as `make qemu-patched` does
+#   UNPATCHED=1 build.sh   the same build without the patch, to compare with: FOLDER/unpatched/bin
 #
 # Into PATCHED_QEMU, by default ~/.cache/vmtune/qemu-patched; the program is then
 # FOLDER/bin/qemu-system-x86_64. Libraries and firmware are the distribution's. What is done is not
@@ -35,16 +36,25 @@ case $folder in
     *[!A-Za-z0-9/._+-]* | [!/]*)
         die "PATCHED_QEMU=$folder: use an absolute path of letters, digits and / . _ + -" ;;
 esac
+patch=$here/x-vmtune.patch
+what="with x-vmtune"
+if [ "${UNPATCHED:-}" = 1 ]; then
+    patched_work=$folder/qemu-$release
+    folder=$folder/unpatched
+    patch=/dev/null
+    what="unpatched"
+fi
 program=$folder/bin/qemu-system-x86_64
 work=$folder/qemu-$release
 began=$(date +%s)
-key=$(cat "$here/x-vmtune.patch" "$here/sources.sha256" "$here/meson.txt" "$0" | sha256sum | cut -d' ' -f1)
+key=$(cat "$patch" "$here/sources.sha256" "$here/meson.txt" "$0" | sha256sum | cut -d' ' -f1)
 
 # --- Is it there? Can it be built here? ---------------------------------------
 
 tell() {
     say "$program"
-    say "  $("$program" -version | head -n 1), with the object x-vmtune"
+    say "  $("$program" -version | head -n 1), $what"
+    [ "$patch" != /dev/null ] || return 0
     say "  to use it for one VM: <emulator>$program</emulator> (docs/how-to/patched-qemu.md)"
 }
 
@@ -136,6 +146,10 @@ CONFIGURATION
     (cd "$work/download" && private apt-get source -q --download-only "qemu=$version") >>"$log" 2>&1
 }
 
+# What the patched build has fetched need not be fetched again.
+if [ -n "${patched_work:-}" ] && ! verified; then
+    cp "$patched_work"/download/* "$work/download/" 2>/dev/null || :
+fi
 if ! verified; then
     found=no
     for mirror in $(mirrors); do
@@ -149,12 +163,13 @@ say "the sources of QEMU $version have the checksums of sources.sha256"
 
 # --- Unpacked and patched ---------------------------------------------------------
 
-if ! cmp -s "$here/x-vmtune.patch" "$work/applied.patch" || [ ! -d "$work/source" ]; then
-    say "unpacking, and applying x-vmtune.patch"
+if ! cmp -s "$patch" "$work/applied.patch" || [ ! -d "$work/source" ]; then
+    say "unpacking$([ "$patch" = /dev/null ] || echo ", and applying x-vmtune.patch")"
     rm -rf "$work/source.part"
     dpkg-source --no-check -x "$work/download/qemu_${version#*:}.dsc" "$work/source.part" >>"$log" 2>&1 ||
         fail "could not unpack"
-    (cd "$work/source.part" && patch -p1 -F0 --forward --batch <"$here/x-vmtune.patch") >>"$log" 2>&1 ||
+    [ "$patch" = /dev/null ] ||
+        (cd "$work/source.part" && patch -p1 -F0 --forward --batch <"$patch") >>"$log" 2>&1 ||
         fail "the patch does not apply"
     # After another patch: what is as before keeps its date (unpacking dates what Debian's patches
     # change anew), so that ninja builds only what is not.
@@ -175,7 +190,7 @@ if ! cmp -s "$here/x-vmtune.patch" "$work/applied.patch" || [ ! -d "$work/source
     fi
     rm -rf "$work/source"
     mv "$work/source.part" "$work/source"
-    cp "$here/x-vmtune.patch" "$work/applied.patch"
+    cat "$patch" >"$work/applied.patch"
 fi
 
 # --- Built, into its own prefix -------------------------------------------------
@@ -194,7 +209,7 @@ if [ "$(cat "$work/configured" 2>/dev/null)" != "$configured" ] || [ ! -e "$work
     mkdir "$work/build"
     # shellcheck disable=SC2086
     (cd "$work/build" && nice -n 19 ../source/configure --python="$work/tools/bin/python" \
-        --prefix="$folder" --with-pkgversion="Debian $version with x-vmtune" $options) >>"$log" 2>&1 ||
+        --prefix="$folder" --with-pkgversion="Debian $version $what" $options) >>"$log" 2>&1 ||
         fail "could not configure"
     echo "$configured" >"$work/configured"
 fi
@@ -210,7 +225,11 @@ fi
 mkdir -p "$folder/bin"
 cp "$work/build/qemu-system-x86_64" "$program.new"
 mv "$program.new" "$program"
-"$program" -object help 2>&1 | grep -qw x-vmtune || die "the QEMU that was built has no x-vmtune"
+if "$program" -object help 2>&1 | grep -qw x-vmtune; then
+    [ "$patch" != /dev/null ] || die "the QEMU that was built has x-vmtune, and should not"
+else
+    [ "$patch" = /dev/null ] || die "the QEMU that was built has no x-vmtune"
+fi
 echo "$key" >"$folder/built"
 say "built in $(( ($(date +%s) - began + 30) / 60 )) minutes, $(du -sh "$folder" | cut -f1);" \
     "$work may go, but for the next build"

@@ -1,0 +1,261 @@
+"""The patched QEMU's coroutine pool under I/O of a guest: what the patch costs, and shrinking.
+
+The project's guest loads four virtio-blk disks on null-co nodes: 16 jobs, each with a depth of 64,
+random reads and writes of 4 KiB.
+
+IOPS: the disks on 1, 2 and 4 iothreads, by the patched QEMU without its object and by the same
+build without the patch, in randomised blocks, compared by the comparison engine with a margin of
+1 %. Memory: nodes that answer after a millisecond, so that 1,024 requests are under way; 10 s of
+load, then rest, with the pool never resized and resized every 15 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from tests.perf.pool_model import Monitor
+from tests.perf.report import Check, spread
+from tests.perf.support import folder
+from tests.support.patched_build import OBJECT, TYPE
+from tests.support.qemu import Build
+from vmtune.bench.block.disks_line import DiskFiles, disks_line
+from vmtune.bench.block.disks_run import run_disks
+from vmtune.bench.block.guest_console import guest_console
+from vmtune.bench.block.order import BlockOrder
+from vmtune.bench.block.reduce import reduce_block
+from vmtune.bench.migration.direct_stage import guest_program
+from vmtune.bench.migration.order import DirectTestbed
+from vmtune.bench.model.runs.run import RunState
+from vmtune.bench.model.scenario.block import BlockScenario
+from vmtune.bench.model.scenario.guest_driver import GuestDriver
+from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
+from vmtune.bench.qemu_process import DIES_WITH_PARENT
+from vmtune.hypervisor.linux.qemu_process import QemuProcess
+from vmtune.lab.domain_xml import kvm_usable
+from vmtune.stats.compare import Comparison, Contrast, compare_many
+from vmtune.stats.model import Criterion, Direction, Observation, Sample
+from vmtune.stats.schedule import schedule
+
+IOTHREADS = (1, 2, 4)
+DISKS = 4
+JOBS = 16
+DEPTH = 64
+LOAD_S = 5
+MEMORY_LOAD_S = 10
+LATENCY_NS = 1_000_000
+BLOCKS = 6
+SEED = 20261126
+MARGIN = 0.01
+PERIOD_S = 15
+BACK_WITHIN_S = 35
+BACK_TO = 1.1  # times the maps before
+LOOK_EVERY_S = 0.25
+PATIENCE_S = 120
+PATCHED, UNPATCHED = "patched", "unpatched"
+
+
+@dataclass(frozen=True)
+class GuestMemory:
+    """Memory maps of a QEMU before, during and after its guest's load.
+
+    :param back_s: how long after the load they were at most 1.1 times those before; None where
+        they never were.
+    :param iops: of the load.
+    """
+
+    before: int
+    most: int
+    after: int
+    back_s: float | None
+    iops: float
+
+
+def scenario(iothreads: int, seconds: int) -> BlockScenario:
+    """The load."""
+    cell = BlockCell(
+        NodeKind.NULL, IoPattern.RANDRW, 4096, DEPTH, JOBS, disks=DISKS, iothreads=iothreads
+    )
+    return BlockScenario(cell, runtime_s=seconds, ramp_s=1, driver=GuestDriver())
+
+
+def iops(build: Build, iothreads: int, seconds: int, at: Path) -> Mapping[str, float]:
+    """One run's metrics."""
+    load = scenario(iothreads, seconds)
+    assert load.driver is not None
+    testbed = DirectTestbed(Path(build.program), folder=at / "bench")
+    order = BlockOrder(load, testbed=testbed, scratch=at / "scratch", kvm=kvm_usable())
+    done = asyncio.run(run_disks(order, load.driver, lambda _: None))
+    assert done.state is RunState.COMPLETED, done.failure
+    return reduce_block(done.record)
+
+
+def by_iothreads(
+    builds: Mapping[str, Build], blocks: int, seconds: int
+) -> dict[int, dict[str, list[dict[str, float]]]]:
+    """Each number's, and arm's, runs."""
+    found: dict[int, dict[str, list[dict[str, float]]]] = {
+        count: {arm: [] for arm in builds} for count in IOTHREADS
+    }
+    conditions = [str(count) for count in IOTHREADS]
+    for slot in schedule(tuple(builds), blocks, SEED, conditions=conditions):
+        count = int(slot.condition)
+        with folder() as at:
+            metrics = iops(builds[slot.arm], count, seconds, at)
+        if not slot.warm_up:
+            found[count][slot.arm].append({"block": slot.block or 0, **metrics})
+            print(f"block {slot.block} of {blocks}: {count} iothreads, {slot.arm:10}"
+                  f"{metrics['iops']:9.0f} IOPS", flush=True)  # fmt: skip
+    return found
+
+
+def compared(
+    found: Mapping[int, Mapping[str, Sequence[Mapping[str, float]]]],
+) -> dict[int, Comparison]:
+    """What the patch does to requests per second, by the number of iothreads."""
+    criterion = Criterion("iops", Direction.HIGHER, unit="1/s", margin=MARGIN)
+    contrasts = []
+    for arms in found.values():
+        samples = {
+            arm: Sample(
+                arm, tuple(Observation(row["iops"], block=int(row["block"])) for row in rows)
+            )
+            for arm, rows in arms.items()
+        }
+        contrasts.append(Contrast(samples[UNPATCHED], samples[PATCHED], criterion))
+    return dict(zip(found, compare_many(contrasts), strict=True))
+
+
+def show(
+    found: Mapping[int, Mapping[str, Sequence[Mapping[str, float]]]],
+    comparisons: Mapping[int, Comparison],
+) -> list[dict[str, Any]]:
+    """The table, with the verdicts."""
+    print(f"\n{'iothreads':10}{'IOPS, unpatched':>32}{'IOPS, patched':>32}  patched by unpatched")
+    said = []
+    for count, arms in found.items():
+        comparison = comparisons[count]
+        effect = comparison.effect
+        ratio = "" if effect is None else f"{effect.estimate:.3f} "
+        cells = [spread([row["iops"] for row in arms[arm]]) for arm in (UNPATCHED, PATCHED)]
+        print(f"{count:<10}{cells[0]:>32}{cells[1]:>32}  {ratio}{comparison.verdict}: "
+              f"{comparison.reason}")  # fmt: skip
+        said.append(
+            {
+                "iothreads": count,
+                "verdict": comparison.verdict,
+                "reason": comparison.reason,
+                "ratio": effect and [effect.estimate, effect.low, effect.high],
+            }
+        )
+    return said
+
+
+async def _memory(build: Build, period_s: int, load_s: int, rest_s: int, at: Path) -> GuestMemory:
+    load = scenario(max(IOTHREADS), load_s)
+    assert load.driver is not None
+    kernel, own = at / "guest.elf", at / "own"
+    await asyncio.to_thread(lambda: kernel.write_bytes(guest_program()))
+    files = DiskFiles(Path(build.program), None, kernel, at, at / "qmp", own)
+    line = disks_line(files, load, load.driver, uuid4(), kvm=kvm_usable())
+    line = [word.replace("read-zeroes=on", f"read-zeroes=on,latency-ns={LATENCY_NS}")
+            for word in line]  # fmt: skip
+    async with guest_console(at, lambda: time.monotonic() * 1000) as console:
+        process = await asyncio.create_subprocess_exec(*DIES_WITH_PARENT, *line)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not own.exists():
+                    assert process.returncode is None, "QEMU has ended"
+                    await asyncio.sleep(LOOK_EVERY_S)
+            with Monitor(own) as monitor:
+                monitor.execute("object-add", **{"qom-type": TYPE, "id": "vmtune"})
+                monitor.execute(
+                    "qom-set", path=OBJECT, property="pool-resize-period", value=period_s
+                )
+                looked = QemuProcess(process.pid)
+                before = most = _maps(looked)
+                monitor.execute("cont")
+                async with asyncio.timeout(PATIENCE_S + load_s):
+                    while not console.ended:
+                        most = max(most, _maps(looked))
+                        await console.wait(LOOK_EVERY_S)
+                assert console.fault is None, console.fault
+                ended = time.monotonic()
+                monitor.execute("stop")  # a guest that has done its work polls on
+                back_s, after = None, _maps(looked)
+                while time.monotonic() - ended < rest_s:
+                    await asyncio.sleep(LOOK_EVERY_S)
+                    after = _maps(looked)
+                    if back_s is None and after <= BACK_TO * before:
+                        back_s = time.monotonic() - ended
+            result = console.report.result()
+            assert result is not None
+            return GuestMemory(before, most, after, back_s, result.iops)
+        finally:
+            process.kill()
+            await process.wait()
+
+
+def _maps(process: QemuProcess) -> int:
+    maps = process.maps()
+    assert maps is not None, "QEMU has ended"
+    return maps.total
+
+
+def memory(build: Build, load_s: int, rest_s: int) -> dict[str, GuestMemory]:
+    """With the pool never resized, and resized."""
+    found = {}
+    for arm, period_s in (("never", 0), (f"every {PERIOD_S} s", PERIOD_S)):
+        with folder() as at:
+            found[arm] = asyncio.run(_memory(build, period_s, load_s, rest_s, at))
+    return found
+
+
+def show_memory(arms: Mapping[str, GuestMemory]) -> None:
+    """The table of maps."""
+    print(f"\n{'pool resized':14}{'maps before':>12}{'during':>8}{'after':>8}  by a guest's I/O")
+    for arm, seen in arms.items():
+        back = "never" if seen.back_s is None else f"{seen.back_s:.0f} s after the load"
+        print(f"{arm:14}{seen.before:>12}{seen.most:>8}{seen.after:>8}  back to {BACK_TO:g} times "
+              f"the maps before: {back}")  # fmt: skip
+
+
+def checks(arms: Mapping[str, GuestMemory], comparisons: Mapping[int, Comparison]) -> list[Check]:
+    """The bars: a comparison that is not certain enough of at most 1 % does not hold it."""
+    resized = arms[f"every {PERIOD_S} s"]
+    back = 1e9 if resized.back_s is None else resized.back_s
+    held = [
+        Check("guest, resized: maps after by before", resized.after / resized.before, "times",
+              BACK_TO, "max"),
+        Check("guest, resized: back after the load", back, "s", BACK_WITHIN_S, "max"),
+    ]  # fmt: skip
+    for count, comparison in comparisons.items():
+        effect = comparison.effect
+        low = effect.low if effect is not None and effect.low is not None else 0.0
+        held.append(
+            Check(f"guest, {count} iothreads: IOPS that the patch may cost", 100 * (1 - low), "%",
+                  100 * MARGIN, "max")
+        )  # fmt: skip
+    return held
+
+
+def measure(
+    builds: Mapping[str, Build], blocks: int, rest_s: int
+) -> tuple[list[Check], dict[str, Any]]:
+    """All of it: the checks, and the raw values. Without an unpatched build no IOPS."""
+    arms = memory(builds[PATCHED], MEMORY_LOAD_S, rest_s)
+    show_memory(arms)
+    raw: dict[str, Any] = {"memory": {arm: asdict(seen) for arm, seen in arms.items()}}
+    why_not = builds[UNPATCHED].why_not
+    if why_not:
+        print(why_not)
+        return checks(arms, {}), {**raw, "iops_skipped": why_not}
+    found = by_iothreads(builds, blocks, LOAD_S)
+    comparisons = compared(found)
+    verdicts = show(found, comparisons)
+    return checks(arms, comparisons), {**raw, "iops": found, "verdicts": verdicts}
