@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from vmtune import units
+from vmtune.bench.block.disks_line import memory_mib
 from vmtune.bench.boot.firmware import find_firmware
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
 from vmtune.bench.migration.order import DirectTestbed
@@ -153,21 +154,28 @@ def why_not_alone(
         return f"there is no program {testbed.qemu}"
     if isinstance(scenario, BlockScenario):
         if scenario.driver is not None:
-            return why_no_guest()
+            needed = memory_mib(scenario.cell) * MIB
+            return why_no_guest() or why_no_memory(needed, memory_bytes)
         return "" if shutil.which("fio") else "fio is not installed (on Debian: the package fio)"
     if scenario.needs_kvm and not kvm_usable:
         return "it needs KVM, and this machine has no usable /dev/kvm"
-    needed = scenario.cell.memory_bytes
-    if memory_bytes is not None and memory_bytes < needed:
-        return (
-            f"the VM needs {units.render(needed, Unit.BYTES)}, and the host has "
-            f"{units.approximate(memory_bytes, Unit.BYTES)}"
-        )
+    if too_little := why_no_memory(scenario.cell.memory_bytes, memory_bytes):
+        return too_little
     try:
         find_firmware(scenario.cell.firmware, testbed.data_folder)
     except SetupError as error:
         return str(error)
     return ""
+
+
+def why_no_memory(needed: int, memory_bytes: int | None) -> str:
+    """Why a VM of that memory cannot be run here; empty where nothing is known against it."""
+    if memory_bytes is None or memory_bytes >= needed:
+        return ""
+    return (
+        f"the VM needs {units.render(needed, Unit.BYTES)}, and the host has "
+        f"{units.approximate(memory_bytes, Unit.BYTES)}"
+    )
 
 
 def why_no_guest() -> str:

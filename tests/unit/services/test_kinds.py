@@ -193,7 +193,13 @@ def test_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert small == "the VM needs 512 MiB, and the host has 1 MiB"
     gone = DirectTestbed(tmp_path / "gone")
     assert "no program" in why_not_alone(boot, gone, True, None)
+    cell = BlockCell(NodeKind.NULL, IoPattern.RANDREAD, 1 << 20, 256)
+    disks = BlockScenario(cell, driver=GuestDriver())
+    assert "the VM needs" in why_not_alone(disks, here, False, 256 << 20)
     monkeypatch.setenv("PATH", "")
+    assert why_not_alone(disks, here, False, None) == (
+        "the guest is built with make, gcc, ld, not installed"
+    )
     assert "fio is not installed" in why_not_alone(block, here, True, None)  # type: ignore[arg-type]
 
 

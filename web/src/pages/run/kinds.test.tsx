@@ -7,6 +7,7 @@ import { RunTable } from "../bench/RunTable";
 import { Alone } from "../compare/Alone";
 import { Boot } from "./Boot";
 import { processes } from "./charts";
+import { Load } from "./Load";
 import { Updates } from "./Updates";
 
 function metric(
@@ -100,6 +101,31 @@ test("a boot tells what it reached, and what was not counted", () => {
   expect(within(guest as HTMLElement).getByText("18")).toBeVisible();
   expect(within(kernel as HTMLElement).getByText("–")).toBeVisible();
   expect(screen.getByText("given up")).toBeVisible();
+});
+
+test("disks that a guest has loaded tell how", () => {
+  const none = { requests: 0, mean_ns: 0, min_ns: 0, max_ns: 0, bins: [] };
+  const guest = {
+    block_bytes: 4096,
+    disks: 2,
+    queues: 4,
+    places: 256,
+    depth: 64,
+    disk_bytes: 1 << 30,
+    counted_us: 1_000_000,
+    read: none,
+    write: none,
+    errors: 0,
+    wrong: 0,
+    wakes: 7,
+    interrupts: 1234,
+  };
+  const run = { ...aRun("block", {}), lengths: { processes: 0 } } as unknown;
+  const block = { qemu: "10.0.2", guest_io: guest } as unknown;
+  rendered(<Load run={run as Schemas["RunDetail"]} block={block as Schemas["BlockRecord"]} />);
+  expect(screen.getByText("a guest with 2 virtio-blk disks")).toBeVisible();
+  expect(screen.getByText("4, 64 requests at once")).toBeVisible();
+  expect(screen.getByText("1,234")).toBeVisible();
 });
 
 test("maps and memory of a QEMU are lines over time", () => {
