@@ -54,7 +54,7 @@ TAGS: Mapping[str, str] = {
     "evacuations": "Emptying a host, and maintenance.",
     "events": "What happens, as a stream that can be resumed.",
     "histories": "A metric over time.",
-    "forecasts": "Forecasts, held against what happened.",
+    "forecasts": "Forecasts, compared with what happened.",
     "health": "Whether the service works.",
     "hooks": "What libvirt's hook asks when a VM arrives.",
     "hosts": "The hosts, their checks and their state.",

@@ -35,7 +35,7 @@ _FIGURES = {
 WORDS: Mapping[str, Mapping[str, str]] = {
     **BENCH_WORDS,
     "AccuracyView": {
-        "count": "How many forecasts of it were held against what happened.",
+        "count": "How many forecasts of it were compared with what happened.",
         "median_error": "Half of the errors are at most this.",
         "p90_off": "90 % of the forecasts were off by at most this, in the figure's unit.",
         "others_median_error": "The median error of what users have without a forecast; null "

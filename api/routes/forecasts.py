@@ -28,7 +28,7 @@ async def check_forecasts(
     host: Annotated[str | None, Query(description="Source or destination.")] = None,
     since: Annotated[Moment | None, Query(description="Ended then or later.")] = None,
 ) -> ForecastCheck:
-    """Hold forecasts against what happened: their errors, how often their bounds held, and whether
+    """Compare forecasts with what happened: their errors, how often their bounds held, and whether
     what was to end did; by profile, hosts and week. Next to it: what users have without."""
     held = await on.queries.held_forecasts(profile, host, since, _MOST + 1, who.rights.reach)
     return ForecastCheck.of(held, _MOST)

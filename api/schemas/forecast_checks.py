@@ -1,4 +1,4 @@
-"""Forecasts, held against what happened."""
+"""Forecasts, compared with what happened."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ForecastCheckRow(Model):
         ", and for migrations without a profile."
     )
     forecasts: int
-    ends_told: int = Field(
+    ends_known: int = Field(
         description="Of how many it can be said whether their migration ended by itself."
     )
     ends_right: float | None = Field(
@@ -113,7 +113,7 @@ class ForecastCheckRow(Model):
         return cls(
             key=key,
             forecasts=found.forecasts,
-            ends_told=found.ends_told,
+            ends_known=found.ends_known,
             ends_right=found.ends_right,
             may_not=found.may_not,
             **{each.value: AccuracyView.of(found.figures.get(each)) for each in Figure},
@@ -144,7 +144,7 @@ class BasisCheck(Model):
 
 
 class ForecastCheck(Model):
-    """Forecasts of migrations that have ended, held against what happened."""
+    """Forecasts of migrations that have ended, compared with what happened."""
 
     truncated: bool = Field(description="There are more: only the latest were looked at.")
     items: list[BasisCheck] = Field(description="One for each basis of which there are forecasts.")

@@ -75,8 +75,8 @@ def held(within: float, above: float) -> dict[str, str]:
     """Forecasts of silences that are held each minute."""
     name, more = "vmtune_forecasts_held_total", 'basis="before",figure="silence"'
     return {
-        f'{name}{{{SERVICE},{more},place="within"}}': rising(within),
-        f'{name}{{{SERVICE},{more},place="above"}}': rising(above),
+        f'{name}{{{SERVICE},{more},position="within"}}': rising(within),
+        f'{name}{{{SERVICE},{more},position="above"}}': rising(above),
     }
 
 

@@ -37,17 +37,17 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Some forecasts, held against what happened.
+    """Some forecasts, compared with what happened.
 
     :param forecasts: all of them.
-    :param ends_told: of how many it can be said whether their migration ended by itself.
+    :param ends_known: of how many it can be said whether their migration ended by itself.
     :param ends_right: the share of these that said so; None where there are none, or all were
         "may not".
     :param may_not: of these, how many said "may not", which is neither right nor wrong.
     """
 
     forecasts: int
-    ends_told: int
+    ends_known: int
     ends_right: float | None
     may_not: int
     figures: Mapping[Figure, Accuracy]

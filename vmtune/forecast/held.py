@@ -1,4 +1,4 @@
-"""Forecasts that are kept with their migration, and held against what happened.
+"""Forecasts that are kept with their migration, and compared with what happened.
 
 Of a migration there are up to two: one made before it, where the guest was measured, and one made
 while it ran, as soon as it could be told whether it ends. What happened is told only of migrations

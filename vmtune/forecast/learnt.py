@@ -1,4 +1,4 @@
-"""Bounds learnt from forecasts that are held against what happened.
+"""Bounds learnt from forecasts that are compared with what happened.
 
 Split conformal prediction on the ratio of what happened to each bound that was computed (Romano,
 Patterson, Candes, Conformalized Quantile Regression, NeurIPS 2019, with ratios for differences,

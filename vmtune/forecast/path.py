@@ -21,7 +21,7 @@ _LIMITED_EVERY_S = 0.1
 """The limit is held over this time: BUFFER_DELAY in migration/migration.c."""
 _SWITCHOVER_LEAST_BYTES = 2 << 20
 _SWITCHOVER_LEAST_MS = 5
-_UNPROVEN = 0.3
+UNPROVEN = 0.3
 """Of a limit that nothing was sent at yet, the path may carry no more than this share."""
 _SPREAD = 0.1
 """What a throughput that was seen once varies by, at least."""
@@ -117,7 +117,7 @@ def expect_throughput(past: Sequence[Sent], limit_bytes_per_s: float | None) -> 
     elif proven >= _HELD_BY_LIMIT * limit_bytes_per_s:
         path = Range.exactly(limit_bytes_per_s)
     else:
-        low = max(proven, _UNPROVEN * limit_bytes_per_s)
+        low = max(proven, UNPROVEN * limit_bytes_per_s)
         path = Range(low, limit_bytes_per_s, limit_bytes_per_s)
     lifted = [s.switchover_bytes_per_s for s in past if s.switchover_bytes_per_s is not None]
     if limit_bytes_per_s is not None:

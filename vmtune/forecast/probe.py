@@ -15,6 +15,7 @@ WINDOWS_MS = (64, 256, 1024, 4096, 128, 512, 2048, 8192, 64, 256, 1024)
 guest does more at one time than at another."""
 WHOLE_SECONDS_MS = (1000, 2000, 4000, 8000)
 """For a QEMU older than 8.2."""
+_SHORT_MS = 700
 _SAMPLED_PAGES = 8192
 _LEAST_PER_GIB, _MOST_PER_GIB = 128, 16384
 """What QEMU takes (MIN_SAMPLE_PAGE_COUNT and MAX_SAMPLE_PAGE_COUNT in migration/dirtyrate.h)."""
@@ -44,6 +45,12 @@ class DirtyProbe:
     used_bytes: int | None
     measured_at: datetime
     took_ms: float
+
+    @property
+    def lacks_short_times(self) -> bool:
+        """Nothing was measured over less than about a second: the QEMU is older than 8.2. Whether
+        the guest dirties in proportion to the time there, or most at once, is not known."""
+        return min(point.after_ms for point in self.points) >= _SHORT_MS
 
     def curve(self) -> DirtyCurve:
         """The dirty curve, by the mean of the points of about the same time."""

@@ -2,7 +2,8 @@
 
 The course of the passes (:mod:`vmtune.forecast.course`) is followed from the guest's dirty curve,
 once with what is likely and once with each combination of the bounds of what is not known for
-sure: the path's throughput, the curve, the memory in use and how well it is compressed. The bounds
+sure: the path's throughput, the curve (also how it begins, where no short times were measured), the
+memory in use and how well it is compressed. The bounds
 of the results are then widened by the errors that were measured (:mod:`vmtune.forecast.errors`).
 """
 
@@ -84,20 +85,23 @@ def expect(
     held, lifted = throughput.bytes_per_s, throughput.switchover_bytes_per_s
     paces = {(held.low, lifted.low), (held.likely, lifted.likely), (held.high, lifted.high)}
 
-    def course(pace: tuple[float, float], factor: float, share: float, used: float) -> Course:
+    likely_curves = (curve, curve.bent()) if probe.lacks_short_times else (curve,)
+    curves = [_times(each, factor) for each in likely_curves for factor in _CURVE]
+
+    def course(pace: tuple[float, float], dirties: DirtyCurve, share: float, used: float) -> Course:
         there = replace(
             conditions,
             throughput_bytes_per_s=pace[0],
             switchover_bytes_per_s=pace[1],
             wire_share=share,
         )
-        return follow(_times(curve, factor), _beginning(probe, used), there)
+        return follow(dirties, _beginning(probe, used), there)
 
     likely_share = shares[len(shares) // 2]
-    likely = course((held.likely, lifted.likely), 1.0, likely_share, first.likely)
+    likely = course((held.likely, lifted.likely), curve, likely_share, first.likely)
     others = [
-        course(pace, factor, share, used)
-        for pace, factor, share in product(sorted(paces), _CURVE, shares)
+        course(pace, dirties, share, used)
+        for pace, dirties, share in product(sorted(paces), curves, shares)
         for used in {first.low, first.high}
     ]
     helps = None

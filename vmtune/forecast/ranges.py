@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vmtune.model.migration.forecast_basis import Place
+from vmtune.model.migration.forecast_basis import Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Range:
         """Whether *value* is within the bounds."""
         return self.low <= value <= self.high
 
-    def place(self, value: float) -> Place:
+    def position(self, value: float) -> Position:
         """Where *value* lies."""
         if self.holds(value):
-            return Place.WITHIN
-        return Place.BELOW if value < self.low else Place.ABOVE
+            return Position.WITHIN
+        return Position.BELOW if value < self.low else Position.ABOVE

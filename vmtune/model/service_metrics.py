@@ -14,7 +14,7 @@ from enum import StrEnum
 from vmtune.model.cluster import ServiceState
 from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.model.migration.controller_record import StepEffect
-from vmtune.model.migration.forecast_basis import Basis, Figure, Place
+from vmtune.model.migration.forecast_basis import Basis, Figure, Position
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.plan.outcome import ApplicationState, Status
 from vmtune.model.plan.tuning_state import TuningState
@@ -70,7 +70,7 @@ _PHASES = ("succeeded", "failed", "cancelled")
 JOBS = ("migration", "observed migration", "evacuation", "run", "campaign", "study")
 HOOK_ENDS = ("changed", "unchanged", "refused")
 DRIFT = ("drifted", "matching", "without_profile", "skipped", "failed")
-ENDS_TOLD = ("right", "wrong", "may not")
+ENDS_KNOWN = ("right", "wrong", "may not")
 QUEUES = ("migrations", "runs", "jobs")
 
 _MINUTES = (0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
@@ -167,14 +167,14 @@ _ROWS = (
     # Forecasts
     _counter(
         "vmtune_forecasts_held_total",
-        "Figures of forecasts that were held against what happened, of migrations that ended by "
+        "Figures of forecasts that were compared with what happened, of migrations that ended by "
         "themselves, by where it lies: within the bounds that are to hold 90 %, or outside.",
-        {"basis": tuple(Basis), "figure": tuple(Figure), "place": tuple(Place)},
+        {"basis": tuple(Basis), "figure": tuple(Figure), "position": tuple(Position)},
     ),
     _counter(
         "vmtune_forecasts_of_end_total",
         "Forecasts of whether a migration ends by itself, where that can be said afterwards.",
-        {"basis": tuple(Basis), "outcome": ENDS_TOLD},
+        {"basis": tuple(Basis), "outcome": ENDS_KNOWN},
     ),
     # The dirty ring
     _counter("vmtune_reaper_rounds_total", "Rounds of the dirty-ring reaper, of ended migrations."),

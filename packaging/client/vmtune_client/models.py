@@ -1101,7 +1101,7 @@ class FindingView(TypedDict):
 
 
 class ForecastCheck(TypedDict):
-    """Forecasts of migrations that have ended, held against what happened."""
+    """Forecasts of migrations that have ended, compared with what happened."""
 
     truncated: bool
     items: list[BasisCheck]
@@ -1112,7 +1112,7 @@ class ForecastCheckRow(TypedDict):
 
     key: str | None
     forecasts: int
-    ends_told: int
+    ends_known: int
     ends_right: float | None
     may_not: int
     total_time: AccuracyView | None

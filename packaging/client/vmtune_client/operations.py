@@ -116,7 +116,7 @@ class Operations:
     def check_forecasts(
         self, *, profile: str | None = None, host: str | None = None, since: str | None = None
     ) -> m.ForecastCheck:
-        """Hold forecasts against what happened: their errors, how often their bounds held, and whether what was to end did; by profile, hosts and week."""
+        """Compare forecasts with what happened: their errors, how often their bounds held, and whether what was to end did; by profile, hosts and week."""
         found: m.ForecastCheck = self._ask(
             Request(
                 "GET", "/forecasts/check", query={"profile": profile, "host": host, "since": since}

@@ -142,7 +142,7 @@ def accuracy(**more: Any) -> dict[str, Any]:
 
 
 def row(key: str | None, **more: Any) -> dict[str, Any]:
-    usual: dict[str, Any] = {"key": key, "forecasts": 20, "ends_told": 19, "ends_right": 0.95}
+    usual: dict[str, Any] = {"key": key, "forecasts": 20, "ends_known": 19, "ends_right": 0.95}
     return {**usual, "may_not": 2, "total_time": accuracy(), "silence": None, "bytes": None, **more}
 
 
@@ -172,7 +172,7 @@ def test_nothing_was_held_yet(service: StubService, vmtune: Vmtune) -> None:
     assert vmtune("forecast", "-o", "json", "check").document["items"] == []
 
 
-@pytest.mark.parametrize("before", [("of",), ()])
+@pytest.mark.parametrize("before", [("run",), ()])
 def test_a_vm_may_have_the_name_of_a_subcommand(
     service: StubService, vmtune: Vmtune, before: tuple[str, ...]
 ) -> None:

@@ -44,7 +44,7 @@ def test_errors_are_shares_of_what_happened() -> None:
 
 def test_may_not_is_neither_right_nor_wrong_and_what_is_not_known_does_not_count() -> None:
     found = check([held(), held(ends=False), held(ends=None), held(ended=None), held(ended=False)])
-    assert (found.forecasts, found.ends_told, found.may_not) == (5, 4, 1)
+    assert (found.forecasts, found.ends_known, found.may_not) == (5, 4, 1)
     assert found.ends_right == pytest.approx(1 / 3)
 
 

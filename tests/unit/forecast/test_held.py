@@ -13,7 +13,7 @@ from vmtune.forecast.held import Figures, by_throughput_ms, hold, last_expected_
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.disks import CopiedDisk
-from vmtune.model.migration.forecast_basis import Figure, Place
+from vmtune.model.migration.forecast_basis import Figure, Position
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import (
     Migration,
@@ -103,8 +103,8 @@ def test_what_users_have_may_be_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "place"),
-    [(9, Place.BELOW), (10, Place.WITHIN), (30, Place.WITHIN), (31, Place.ABOVE)],
+    ("value", "position"),
+    [(9, Position.BELOW), (10, Position.WITHIN), (30, Position.WITHIN), (31, Position.ABOVE)],
 )
-def test_where_what_happened_lies(value: float, place: Place) -> None:
-    assert Range(10, 20, 30).place(value) is place
+def test_where_what_happened_lies(value: float, position: Position) -> None:
+    assert Range(10, 20, 30).position(value) is position

@@ -132,3 +132,17 @@ def test_a_faster_path_is_never_expected_to_take_longer(rate: float, faster: flo
 @pytest.mark.parametrize(("gib", "pages"), [(0.25, 16384), (1, 8192), (64, 128), (4096, 128)])
 def test_larger_vms_are_sampled_more_thinly(gib: float, pages: int) -> None:
     assert pages_per_gib(int(gib * (1 << 30))) == pages
+
+
+def test_short_times_that_were_not_measured_widen_the_bounds() -> None:
+    """A guest that may rewrite all of its region at once is as likely as one that writes evenly."""
+    seconds = tuple(DirtyPoint(float(ms), 64.0 * MIB) for ms in (1000, 2000, 4000))
+    short = (DirtyPoint(64.0, 4.1 * MIB), *seconds)
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    path = Throughput(Range.exactly(100.0 * MIB), Range.exactly(100.0 * MIB), 3)
+    known, unknown = (
+        expect(DirtyProbe(points, 256 * MIB, 200 * MIB, at, 1.0), path, Conditions(1.0, 300.0))
+        for points in (short, seconds)
+    )
+    assert known.ends is True
+    assert unknown.ends is None

@@ -12,6 +12,7 @@ from typing import Any
 
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Client, Document
+from vmtune.client.views.forecast_checks import compared
 from vmtune.client.views.output import Column, table
 from vmtune.client.views.progress import viewer
 from vmtune.client.views.render import milliseconds, shown, size
@@ -39,11 +40,12 @@ class Promise:
     """What was stated, and what came of it.
 
     :param stock: the migration without an intent.
-    :param kept: the one with it.
+    :param kept: the one with it; *forecasts* are those that were kept with it.
     """
 
     stock: Document
     kept: Document
+    forecasts: Sequence[Document] = ()
 
     @property
     def goals(self) -> Sequence[Document]:
@@ -63,7 +65,8 @@ def measure(client: Client, vm: str, destination: str, verbose: bool) -> Promise
     if stock["state"] == "completed":
         destination = str(stock["source"])
     order = {"vm": vm, "destination": destination, "intent": INTENT}
-    return Promise(stock, _migrated(client, order, verbose, None))
+    kept = _migrated(client, order, verbose, None)
+    return Promise(stock, kept, client.get(f"/migrations/{kept['id']}/forecasts")["items"])
 
 
 def _migrated(client: Client, order: Document, verbose: bool, given_up_s: float | None) -> Document:
@@ -109,6 +112,7 @@ def lines(promise: Promise) -> Iterator[str]:
     yield f"   {sentence(promise)}"
     for text in _steps(promise.kept["step_records"]):
         yield from textwrap.wrap(text, _WIDTH, initial_indent="   - ", subsequent_indent="     ")
+    yield from _forecast(promise.forecasts)
     yield ""
     yield "   What QEMU was asked, and what it ran with:"
     effects = (
@@ -122,6 +126,17 @@ def lines(promise: Promise) -> Iterator[str]:
         for each in promise.kept["outcomes"]
     ]
     yield from table(effects, outcomes, "no values")
+
+
+def _forecast(forecasts: Sequence[Document]) -> Iterator[str]:
+    """What was expected before the migration, next to what happened."""
+    before = next((each for each in forecasts if each["basis"] == "before"), None)
+    rows = [] if before is None else list(compared(before))
+    if rows:
+        yield ""
+        yield "   What was expected before it, and what happened:"
+        columns = Column("FIGURE"), Column("FORECAST", right=True), Column("CAME", right=True)
+        yield from table(columns, rows, "")
 
 
 def _row(name: str, record: Document) -> tuple[str, ...]:

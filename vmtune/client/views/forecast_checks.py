@@ -65,11 +65,11 @@ def _basis(found: Document) -> Iterator[str]:
 
 
 def _ends(row: Document) -> str:
-    if not row["ends_told"]:
+    if not row["ends_known"]:
         return "of none can be said whether its migration would have ended by itself"
     right = "" if row["ends_right"] is None else f", right for {row['ends_right']:.0%}"
     unsure = f", {row['may_not']} said it may not" if row["may_not"] else ""
-    return f"whether it ends: known of {row['ends_told']}{right}{unsure}"
+    return f"whether it ends: known of {row['ends_known']}{right}{unsure}"
 
 
 def _figure(name: str, found: Document, word: Callable[[float], str]) -> tuple[str, ...]:
@@ -134,6 +134,19 @@ def kept_lines(rows: list[Document]) -> Iterator[str]:
         return
     yield ""
     yield from fields([(f"forecast {_WHEN[row['basis']]}", _kept(row)) for row in rows])
+
+
+def compared(row: Document) -> Iterator[tuple[str, str, str]]:
+    """Each figure of a kept forecast: its name, what was said, and what happened."""
+    happened = row["happened"] or {}
+    for key, name, text in (
+        ("total_ms", "total time", about),
+        ("silence_ms", "silence", about),
+        ("sent_bytes", "sent", size),
+    ):
+        found, came = row[key], happened.get(key)
+        if found is not None:
+            yield name, _next_to(found, None, text), "-" if came is None else text(came)
 
 
 _WHEN = {"before": "before it", "running": "as it ran"}

@@ -14,7 +14,7 @@ class Basis(StrEnum):
     """What was seen of the migration itself, when it could first be told whether it ends."""
 
 
-class Place(StrEnum):
+class Position(StrEnum):
     """Where what happened lies."""
 
     WITHIN = "within"

@@ -14,9 +14,17 @@ from vmtune.engine.dirty_probe import probe_dirtying
 from vmtune.errors import Problem, VmtuneError
 from vmtune.forecast.conditions import compresses, conditions_of
 from vmtune.forecast.disk_copy import CopyProspect, copied, expect_copy, with_copy
-from vmtune.forecast.path import Sent, Throughput, channels, expect_throughput, limit_on_wire, sent
+from vmtune.forecast.path import (
+    UNPROVEN,
+    Sent,
+    Throughput,
+    channels,
+    expect_throughput,
+    limit_on_wire,
+    sent,
+)
 from vmtune.forecast.probe import DirtyProbe
-from vmtune.forecast.prospect import Prospect, expect
+from vmtune.forecast.prospect import Prospect, expect, used_bytes
 from vmtune.forecast.ranges import Range
 from vmtune.hypervisor.protocol import Driver
 from vmtune.intent.feasible import Basis
@@ -210,7 +218,7 @@ def _candidate(
     else:
         throughput = expect_throughput(known, limit)
     proven = bool(known) or given is not None or throughput is None
-    notes = _notes(planned.desired.steps, values, proven)
+    notes = [*_probe_notes(probe), *_notes(planned.desired.steps, values, proven)]
     prospect = None
     if throughput is None:
         notes.append(
@@ -328,6 +336,34 @@ def _alike(one: Mapping[str, Value], other: Mapping[str, Value]) -> bool:
     return sends(one) == sends(other)
 
 
+def _probe_notes(probe: DirtyProbe) -> list[Problem]:
+    """What could not be measured of the guest."""
+    notes = []
+    if probe.lacks_short_times:
+        notes.append(
+            Problem(
+                "vm",
+                "short_times_not_measured",
+                "its QEMU measures whole seconds only: whether the guest dirties in proportion to "
+                "the time in less than one, or most of it at once, is not known; the bounds hold "
+                "both",
+                "QEMU 8.2 and newer measure milliseconds",
+            )
+        )
+    if probe.used_bytes is None:
+        used = used_bytes(probe)
+        notes.append(
+            Problem(
+                "vm",
+                "memory_in_use_not_known",
+                "what of the guest's memory is in use cannot be seen: the bounds hold "
+                f"{used.low / (1 << 20):,.0f} MiB, which it dirtied while it was measured, to all "
+                f"{used.high / (1 << 20):,.0f} MiB",
+            )
+        )
+    return notes
+
+
 def _notes(steps: Sequence[Step], values: Mapping[str, Value], proven: bool) -> list[Problem]:
     notes = []
     if not proven:
@@ -335,8 +371,9 @@ def _notes(steps: Sequence[Step], values: Mapping[str, Value], proven: bool) -> 
             Problem(
                 "throughput",
                 "no_history",
-                "no migration between these hosts is recorded: the path may carry less than the "
-                "limit, and more once QEMU lifts it",
+                "no migration between these hosts is recorded: the path may carry from "
+                f"{UNPROVEN:g} of the limit to all of it, which is within the bounds, and more "
+                "once QEMU lifts it",
                 "after one migration the bounds are narrower",
             )
         )

@@ -121,7 +121,7 @@ def _note_disks(record: Migration) -> None:
 
 
 def forecast_held(forecast: KeptForecast, happened: Happened) -> None:
-    """A forecast was held against what happened."""
+    """A forecast was compared with what happened."""
     basis, said = forecast.basis.value, forecast.figures
     if happened.ended is not None:
         right = "right" if said.ends is happened.ended else "wrong"
@@ -131,7 +131,7 @@ def forecast_held(forecast: KeptForecast, happened: Happened) -> None:
         bounds, value = said.of(figure), happened.of(figure)
         if bounds is not None and value is not None:
             of = _COUNTERS["vmtune_forecasts_held_total"]
-            of.labels(basis, figure.value, bounds.place(value).value).inc()
+            of.labels(basis, figure.value, bounds.position(value).value).inc()
 
 
 def step_came_due(effect: StepEffect) -> None:

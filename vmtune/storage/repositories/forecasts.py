@@ -1,4 +1,4 @@
-"""Forecasts, kept with their migrations and held against what happened."""
+"""Forecasts, kept with their migrations and compared with what happened."""
 
 from __future__ import annotations
 

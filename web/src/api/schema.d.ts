@@ -1432,7 +1432,7 @@ export interface paths {
         };
         /**
          * Check Forecasts
-         * @description Hold forecasts against what happened: their errors, how often their bounds held, and whether
+         * @description Compare forecasts with what happened: their errors, how often their bounds held, and whether
          *     what was to end did; by profile, hosts and week. Next to it: what users have without.
          */
         get: operations["check_forecasts"];
@@ -2567,7 +2567,7 @@ export interface components {
         AccuracyView: {
             /**
              * Count
-             * @description How many forecasts of it were held against what happened.
+             * @description How many forecasts of it were compared with what happened.
              */
             count: number;
             /**
@@ -5207,7 +5207,7 @@ export interface components {
         };
         /**
          * ForecastCheck
-         * @description Forecasts of migrations that have ended, held against what happened.
+         * @description Forecasts of migrations that have ended, compared with what happened.
          */
         ForecastCheck: {
             /**
@@ -5237,10 +5237,10 @@ export interface components {
              */
             forecasts: number;
             /**
-             * Ends Told
+             * Ends Known
              * @description Of how many it can be said whether their migration ended by itself.
              */
-            ends_told: number;
+            ends_known: number;
             /**
              * Ends Right
              * @description The share of these that said so, of those that said yes or no.

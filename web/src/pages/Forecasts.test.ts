@@ -16,7 +16,7 @@ const accuracy: Schemas["AccuracyView"] = {
 const row: Schemas["ForecastCheckRow"] = {
   key: null,
   forecasts: 20,
-  ends_told: 19,
+  ends_known: 19,
   ends_right: 0.95,
   may_not: 2,
   total_time: accuracy,
@@ -37,7 +37,7 @@ test("whether it was right that a migration ends is said with how often that is 
   expect(ends(row)).toBe(
     "20 forecasts; whether it ends: known of 19, right for 95 %, 2 said that it may not.",
   );
-  expect(ends({ ...row, ends_told: 0, ends_right: null, may_not: 0 })).toBe(
+  expect(ends({ ...row, ends_known: 0, ends_right: null, may_not: 0 })).toBe(
     "20 forecasts; whether it ends: known of 0.",
   );
 });

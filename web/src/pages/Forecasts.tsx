@@ -126,10 +126,10 @@ export default function Forecasts() {
 }
 
 /** What is said of all forecasts of a basis, in one line. */
-export function ends({ forecasts, ends_told, ends_right, may_not }: Row): string {
+export function ends({ forecasts, ends_known, ends_right, may_not }: Row): string {
   const right = ends_right === null ? "" : `, right for ${share(ends_right)}`;
   const unsure = may_not === 0 ? "" : `, ${count(may_not)} said that it may not`;
-  return `${count(forecasts)} forecasts; whether it ends: known of ${count(ends_told)}${right}${unsure}.`;
+  return `${count(forecasts)} forecasts; whether it ends: known of ${count(ends_known)}${right}${unsure}.`;
 }
 
 function Basis({ found }: { found: Schemas["BasisCheck"] }) {

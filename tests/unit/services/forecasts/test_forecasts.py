@@ -12,7 +12,7 @@ import pytest
 from tests.support.fakes import OLDEST, VM
 from tests.support.world import World, world
 from vmtune.engine import dirty_probe
-from vmtune.errors import Conflict, InvalidInput, NotFound
+from vmtune.errors import Conflict, HostUnreachable, InvalidInput, NotFound
 from vmtune.forecast.probe import WHOLE_SECONDS_MS
 from vmtune.model.host.disks import BY_DEVICE, Disk, DiskAtHost
 from vmtune.model.host.hardware import UNKNOWN_OFFER, Offer
@@ -26,6 +26,11 @@ WINDOWS_MS = (50, 60)
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dirty_probe, "WINDOWS_MS", WINDOWS_MS)
+
+    async def resident(*_: object) -> int:
+        return 60 * MIB
+
+    monkeypatch.setattr("vmtune.testing.fake.driver.FakeDriver.resident_bytes", resident)
 
 
 @pytest.fixture
@@ -184,5 +189,38 @@ async def test_an_old_qemu_measures_whole_seconds(
 ) -> None:
     monkeypatch.setattr(dirty_probe, "WHOLE_SECONDS_MS", WHOLE_SECONDS_MS[:1])
     async with world(tmp_path, OLDEST) as old:
-        found = await ForecastService(old.store, old.plans).forecast(VM, "b")
+        wanted = {"max_bandwidth_bytes_per_s": 100 * MIB}
+        found = await ForecastService(old.store, old.plans).forecast(VM, "b", values=wanted)
         assert [point.after_ms for point in found.probe.points] == [1000]
+        assert "short_times_not_measured" in codes(found)
+
+
+async def test_memory_in_use_that_cannot_be_seen_widens_the_bounds(
+    it: World, forecasts: ForecastService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unseen(*_: object) -> None:
+        return None
+
+    it.source.ring.changed_mib_per_s = 1
+    wanted = {"max_bandwidth_bytes_per_s": 100 * MIB}
+    monkeypatch.setattr("vmtune.testing.fake.driver.FakeDriver.resident_bytes", unseen)
+    found = await forecasts.forecast(VM, "b", values=wanted)
+    assert "memory_in_use_not_known" in codes(found)
+    (candidate,) = found.candidates
+    assert candidate.prospect is not None and candidate.prospect.sent_bytes is not None
+    assert candidate.prospect.sent_bytes.high > 2 * candidate.prospect.sent_bytes.low
+
+
+async def test_a_host_that_does_not_answer_is_named_and_nothing_is_measured(
+    it: World, forecasts: ForecastService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = it.drivers["b"]
+
+    async def gone(*_: object) -> object:
+        raise HostUnreachable("b does not answer", field="host", remedy="look at it")
+
+    for name in ("host_facts", "vm_facts", "list_vms", "offer"):
+        monkeypatch.setattr(silent, name, gone)
+    with pytest.raises(HostUnreachable, match="b does not answer"):
+        await forecasts.forecast(VM, "b")
+    assert it.source.ring.measurements == 0

@@ -15,7 +15,7 @@ from vmtune.client.vms import resolve
 
 
 class _OfVm(click.Group):
-    """A group whose first argument is a VM where it is no subcommand: the word ``of`` may be left
+    """A group whose first argument is a VM where it is no subcommand: the word ``run`` may be left
     out."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -23,23 +23,23 @@ class _OfVm(click.Group):
         to = any(each == "--to" or each.startswith("--to=") for each in args)
         named = any(not each.startswith("-") for each in args)
         known = not to and any(each in self.commands for each in args)
-        if (to or named) and not known and args[0] != "of":
-            args = ["of", *args]
+        if (to or named) and not known and args[0] != "run":
+            args = ["run", *args]
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Subcommands, and VMs."""
-        (argument,) = (p for p in self.commands["of"].params if isinstance(p, click.Argument))
+        (argument,) = (p for p in self.commands["run"].params if isinstance(p, click.Argument))
         vms_too = argument.shell_complete(ctx, incomplete)
         return [*super().shell_complete(ctx, incomplete), *vms_too]
 
 
-@click.group(cls=_OfVm)
+@click.group(cls=_OfVm, subcommand_metavar="VM --to HOST | COMMAND [ARGS]...")
 @common
 def forecast() -> None:
     """Forecasts of migrations, and how good they were.
 
-    `vmtune forecast VM --to HOST` is short for `vmtune forecast of VM --to HOST`.
+    `vmtune forecast VM --to HOST` is short for `vmtune forecast run VM --to HOST`.
     """
 
 
@@ -67,7 +67,7 @@ def forecast() -> None:
 @click.option("--fresh", is_flag=True, help="Measure the VM anew.")
 @common
 @pass_session
-def of(
+def run(
     session: Session,
     vm: str,
     destination: str,
@@ -106,7 +106,7 @@ def of(
 @common
 @pass_session
 def check(session: Session, profile: str | None, host: str | None, since: str | None) -> None:
-    """Hold forecasts against what happened.
+    """Compare forecasts with what happened.
 
     A migration keeps the forecast that was made for it within the 10 minutes before, and what was
     expected when it could first be told whether it ends. ERROR is the median; WITHOUT FORECASTS is
