@@ -208,6 +208,12 @@ test("all and each are followed, paused and cancelled", async () => {
   await waitFor(() => expect(asked.DELETE).toHaveBeenCalledOnce());
 });
 
+test("what was asked for VMs on local disks is told", async () => {
+  record = { ...RECORD, local_disks: "leave" };
+  open("/hosts/a/evacuations/one");
+  expect(await screen.findByText("Leave these VMs")).toBeVisible();
+});
+
 test("what is left once it is over is said, and nothing can be changed any more", async () => {
   record = { ...RECORD, state: "incomplete", ended: true, left: 1 };
   open("/hosts/a/evacuations/one");

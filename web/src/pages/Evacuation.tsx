@@ -32,6 +32,7 @@ import { about } from "../components/measure";
 import { PageHead } from "../components/PageHead";
 import { useToasts } from "../components/toasts";
 import { EvacuationLabel, EvacuationVms } from "./evacuation/EvacuationVms";
+import { LOCAL_DISKS } from "./evacuation/localDisks";
 import { SafeToReboot } from "./host/SafeToReboot";
 
 type Record = Schemas["EvacuationView"];
@@ -193,6 +194,7 @@ function factsOf(record: Record): Fact[] {
     ["State", <EvacuationLabel key="state" state={record.state} />],
     ["To", record.destinations.length > 0 ? record.destinations.join(", ") : "any eligible host"],
     ["Order", record.order],
+    ["VMs on local disks", LOCAL_DISKS[record.local_disks]],
     ["Profile", record.profile ?? "as assigned"],
     ["Intent", record.intent?.text ?? "each profile's, if it has one"],
     ["Concurrent migrations", record.max_outgoing ?? "the service's limit"],

@@ -30,6 +30,7 @@ import { ProfileChoice } from "../components/ProfileChoice";
 import { useSettled } from "../components/settled";
 import { useToasts } from "../components/toasts";
 import { EvacuationVms } from "./evacuation/EvacuationVms";
+import { LOCAL_DISKS } from "./evacuation/localDisks";
 import { Rooms } from "./evacuation/Rooms";
 
 const ORDERS: Record<Schemas["Order"], string> = {
@@ -39,12 +40,6 @@ const ORDERS: Record<Schemas["Order"], string> = {
 };
 
 const QUIET_MS = 400; // what is being typed plans nothing yet
-const LOCAL_DISKS: Record<Schemas["LocalDisks"], string> = {
-  profile: "As their profiles say",
-  copy: "Copy the disks along",
-  leave: "Leave these VMs",
-};
-
 /** What an evacuation of a host would do; and the button that begins it. */
 export default function EvacuationPlanPage() {
   const { name = "" } = useParams();
