@@ -112,7 +112,9 @@ class Compare:
 class Cell:
     """A published figure, with what there is of it here.
 
-    :param why: what differs from the source, or what is missing here.
+    :param own: None where it was not measured.
+    :param comparisons: one for each of its published ratios, where it was measured.
+    :param repeat: how it is measured here, or why it cannot be.
     """
 
     row: Row
