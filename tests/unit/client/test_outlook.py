@@ -9,6 +9,7 @@ import pytest
 
 from vmtune.client.commands.migration.migrate import downtime
 from vmtune.client.views.outlook import expected
+from vmtune.client.views.progress import describe
 
 UNKNOWN = {
     "ends": None,
@@ -67,7 +68,6 @@ def test_what_is_expected(outlook: dict[str, Any], said: str) -> None:
         {"status": "active", "outlook": None},
         {"status": "active"},
         {"status": "device", "outlook": UNKNOWN},
-        {"status": "completed", "outlook": UNKNOWN},
     ],
 )
 def test_nothing_is_said_where_nothing_is_expected(data: dict[str, Any]) -> None:
@@ -83,3 +83,8 @@ def test_a_downtime_beyond_its_limit_is_told_beside_it() -> None:
     record = {"totals": {"downtime_ms": 694}, "downtime_limit_ms": 200, "downtime_exceeded": True}
     assert click.unstyle(downtime(record)) == "694 ms, limit 200 ms: exceeded"
     assert downtime(record | {"downtime_exceeded": False}) == "694 ms"
+
+
+def test_what_has_completed_has_no_figures_of_nothing() -> None:
+    done = {"status": "completed", "outlook": UNKNOWN, "remaining_bytes": 0, "dirty_bytes_per_s": 0}
+    assert describe(done, 300) == "QEMU has completed, the record is being finished"

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from vmtune.client.connection.http import Document
 
 _MS_IN_S = 1000
+COMPLETED = "completed"
+"""QEMU's status once all has arrived: its figures are those of nothing any more."""
 
 
 def expected(data: Document) -> str:
@@ -18,7 +20,9 @@ def expected(data: Document) -> str:
     :param data: of a progress event.
     """
     outlook = data.get("outlook")
-    if outlook is None or data.get("status") in ("device", "completed"):
+    if data.get("status") == COMPLETED:
+        return "QEMU has completed, the record is being finished"
+    if outlook is None or data.get("status") == "device":
         return ""
     if outlook["ends"] is False:
         return "will not end by itself" + helps(outlook.get("needs"))

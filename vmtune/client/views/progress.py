@@ -16,7 +16,7 @@ from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
 from vmtune.client.views import copied_disks
 from vmtune.client.views.controllers import progress_part
-from vmtune.client.views.outlook import expected
+from vmtune.client.views.outlook import COMPLETED, expected
 from vmtune.client.views.render import milliseconds, rate, size
 from vmtune.model.migration.record import progress as never_back
 
@@ -33,6 +33,8 @@ def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
     """The figures next to the bar, in one line."""
     if data.get("phase") == copied_disks.DISKS:
         return copied_disks.copying(data)
+    if data.get("status") == COMPLETED:
+        return expected(data)
     downtime = milliseconds(data.get("expected_downtime_ms"))
     limit = "" if downtime_limit_ms is None else f" (limit {milliseconds(downtime_limit_ms)})"
     throttle = data.get("throttle_percent")

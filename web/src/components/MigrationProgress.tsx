@@ -3,7 +3,7 @@ import { Link } from "react-router";
 import type { Progress } from "../api/progress";
 import { copying } from "./copying";
 import { bytes, duration, percent, rate } from "./format";
-import { expected } from "./outlook";
+import { COMPLETED, expected } from "./outlook";
 
 /**
  * One line of a running migration. Its height never changes, so that nothing jumps.
@@ -24,25 +24,29 @@ export function MigrationProgress({
     ? "waiting for data"
     : progress.phase === "disks"
       ? copying(progress)
-      : [
-          ...(end === null ? [] : [end]),
-          `iteration ${progress.iteration}`,
-          `${bytes(progress.remaining_bytes)} left`,
-          `sends ${rate(progress.throughput_bytes_per_s)}`,
-          progress.dirty_bytes_per_s === null
-            ? "dirty rate not known yet"
-            : `dirties ${rate(progress.dirty_bytes_per_s)}`,
-          ...(progress.throttle_percent ? [`throttle ${percent(progress.throttle_percent)}`] : []),
-          ...(progress.expected_downtime_ms === null
-            ? []
-            : [`downtime ${duration(progress.expected_downtime_ms)} expected`]),
-          ...(progress.reaper
-            ? [
-                `rings reaped every ${duration(progress.reaper.interval_ms)}, ` +
-                  `fullest ${percent(progress.reaper.fullest * 100)}`,
-              ]
-            : []),
-        ].join(" · ");
+      : progress.status === COMPLETED
+        ? end
+        : [
+            ...(end === null ? [] : [end]),
+            `iteration ${progress.iteration}`,
+            `${bytes(progress.remaining_bytes)} left`,
+            `sends ${rate(progress.throughput_bytes_per_s)}`,
+            progress.dirty_bytes_per_s === null
+              ? "dirty rate not known yet"
+              : `dirties ${rate(progress.dirty_bytes_per_s)}`,
+            ...(progress.throttle_percent
+              ? [`throttle ${percent(progress.throttle_percent)}`]
+              : []),
+            ...(progress.expected_downtime_ms === null
+              ? []
+              : [`downtime ${duration(progress.expected_downtime_ms)} expected`]),
+            ...(progress.reaper
+              ? [
+                  `rings reaped every ${duration(progress.reaper.interval_ms)}, ` +
+                    `fullest ${percent(progress.reaper.fullest * 100)}`,
+                ]
+              : []),
+          ].join(" · ");
   return (
     <>
       {/* Not as the bar's title, which PatternFly hides from screen readers. */}

@@ -2,10 +2,14 @@
 import type { Needs, Progress } from "../api/progress";
 import { percent, rate } from "./format";
 
+/** QEMU's status once all has arrived: its figures are those of nothing any more. */
+export const COMPLETED = "completed";
+
 /** When it ends, or what would let it end; null where nothing is to be said. */
 export function expected(progress: Progress): string | null {
   const { outlook, status, iteration } = progress;
-  if (outlook === null || status === "device" || status === "completed") return null;
+  if (status === COMPLETED) return "QEMU has completed, the record is being finished";
+  if (outlook === null || status === "device") return null;
   if (outlook.ends === false) return `will not end by itself${helps(outlook.needs)}`;
   const { left_ms: left, least_left_ms: least, most_left_ms: most } = outlook;
   if (left === null) {

@@ -1,6 +1,9 @@
+import { screen } from "@testing-library/react";
 import { expect, test } from "vitest";
 import type { Outlook } from "../api/progress";
+import { rendered } from "../test/rendered";
 import { progress } from "../test/vms";
+import { MigrationProgress } from "./MigrationProgress";
 import { expected } from "./outlook";
 
 const NOTHING: Outlook = {
@@ -54,4 +57,8 @@ test.each<[Partial<Outlook>, number, string]>([
 test("nothing is said where nobody asked, or while the guest is switched over", () => {
   expect(expected(progress({ outlook: null }))).toBeNull();
   expect(expected(progress({ outlook: { ...NOTHING, ends: true }, status: "device" }))).toBeNull();
+  const done = progress({ status: "completed", remaining_bytes: 0, dirty_bytes_per_s: 0 });
+  expect(expected(done)).toBe("QEMU has completed, the record is being finished");
+  rendered(<MigrationProgress title="web1" progress={done} />);
+  expect(screen.getByText("QEMU has completed, the record is being finished")).toBeVisible();
 });
