@@ -76,6 +76,7 @@ def test_what_ships() -> None:
         "coroutine-pool": "block",
         "coroutine-pool-guest": "block",
         "coroutine-pool-memory": "block",
+        "coroutine-pool-memory-guest": "block",
         "drop-duration": "campaign",
         "drop-duration-quick": "campaign",
         "noise": "campaign",
@@ -294,7 +295,12 @@ def test_the_fio_matrix_is_the_sources() -> None:
     memory = matrix("coroutine-pool-memory")
     resize = reference("coroutine-pool-resize")
     assert isinstance(memory.matrix, BlockMatrix)
-    for cell in memory.matrix.cells:
+    in_guest = matrix("coroutine-pool-memory-guest").matrix
+    assert isinstance(in_guest, BlockMatrix)
+    assert in_guest.driver is not None
+    largest = max(in_guest.cells, key=lambda cell: (cell.numjobs, cell.iothreads))
+    assert (largest.numjobs, largest.iodepth, largest.iothreads) == (16, 64, 4)
+    for cell in (*memory.matrix.cells, largest):
         before = facts_of_block_cell(cell, Version(6, 1))
         match = match_cell(resize, resize.tables["iops"], before)
         assert isinstance(match, Match)
