@@ -85,12 +85,15 @@ class IntentService:
         revision: int | None = None,
         values: Mapping[str, object] | None = None,
         steps: RawSteps | None = None,
+        planned: Planned | None = None,
     ) -> IntentPlan:
         """The settings for *intent*, as :meth:`consider` finds them.
 
         :raise Blocked: it cannot be kept, and is to be refused then; with the nearest that can.
         """
-        found = await self.consider(intent, vm, destination, profile, revision, values, steps)
+        found = await self.consider(
+            intent, vm, destination, profile, revision, values, steps, planned
+        )
         if intent.otherwise is Otherwise.REFUSE and found.kept is False:
             raise _refusal(found)
         return found
@@ -104,17 +107,20 @@ class IntentService:
         revision: int | None = None,
         values: Mapping[str, object] | None = None,
         steps: RawSteps | None = None,
+        planned: Planned | None = None,
     ) -> IntentPlan:
         """The settings for *intent*, and whether it is expected to be kept. Measures the VM for
         some 17 s where that was not done lately.
 
         :param values: the user's; they win over chosen ones, as do the profile's.
+        :param planned: the plan without the choices, where it was made just now.
         :raise VmtuneError: as :meth:`ForecastService.forecast`.
         """
         given = dict(values or {})
-        planned = await self._plans.plan(
-            vm, profile, revision, destination, values=given, steps=steps
-        )
+        if planned is None:
+            planned = await self._plans.plan(
+                vm, profile, revision, destination, values=given, steps=steps
+            )
         limit = intent.max_bandwidth_bytes_per_s
         basis = await self.forecasts.basis(planned, destination, limit)
         pinned = frozenset(given) | frozenset(planned.desired.values)

@@ -121,14 +121,18 @@ class MigrationService:
         given: Mapping[str, object] | None = values
         stated: StatedIntent | None = None
 
-        async def plan() -> Planned:
-            planned = await self._plans.plan(
-                vm, profile, revision, destination, values=given, steps=steps
-            )
+        def checked(planned: Planned) -> Planned:
             if source is not None:
                 check_source(planned.plan, source)
             refuse(planned.plan.blockers(frozenset(overrides)))
             return planned
+
+        async def plan() -> Planned:
+            return checked(
+                await self._plans.plan(
+                    vm, profile, revision, destination, values=given, steps=steps
+                )
+            )
 
         def begin(planned: Planned) -> Migration:
             return self._store.migrations.begin(
@@ -148,25 +152,27 @@ class MigrationService:
                 copies=bool(planned.plan.disks),
             )
 
-        async def choose(goals: Intent) -> None:
+        async def choose(goals: Intent, planned: Planned | None = None) -> Planned | None:
+            """The plan with what was chosen; None where it is the one without."""
             nonlocal given, stated
             if shadow:
                 told = await self.intents.consider(
-                    goals, vm, destination, profile, revision, values, steps
+                    goals, vm, destination, profile, revision, values, steps, planned
                 )
                 stated = replace(told.stated, shadow=True)
-                return
+                return None
             found = await self.intents.choose(
-                goals, vm, destination, profile, revision, values, steps
+                goals, vm, destination, profile, revision, values, steps, planned
             )
             given, stated = found.values, found.stated
+            return checked(found.planned)
 
         if intent is not None:
-            await choose(parse_intent(intent))
-        planned = await plan()
-        if intent is None and planned.desired.intent is not None:
-            await choose(planned.desired.intent)
+            planned = await choose(parse_intent(intent)) or await plan()
+        else:
             planned = await plan()
+            if planned.desired.intent is not None:
+                planned = await choose(planned.desired.intent, planned) or planned
         if shadow and stated is None:
             raise InvalidInput(
                 "there is no intent whose actions could be told",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from vmtune.model.migration.intent import Goal, dump_intent, parse_intent
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.migration.stated_intent import goals_kept
 from vmtune.model.profile import Target
+from vmtune.services.tuning.planning import Planned
 
 MIB = 1 << 20
 LIMITED = {"max_bandwidth_bytes_per_s": 100 * MIB}
@@ -180,3 +182,26 @@ async def test_shadow_needs_an_intent(it: World) -> None:
     with pytest.raises(InvalidInput) as refused:
         await it.migrations.start(VM, "b", shadow=True)
     assert refused.value.problems[0].field == "shadow"
+
+
+@pytest.mark.parametrize("whose", ["own", "profile"])
+async def test_a_start_asks_the_hosts_no_more_than_twice(
+    it: World, whose: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for what is to be judged, and once with what was chosen."""
+    plans = it.migrations._plans
+    asked = []
+    plan = plans.plan
+
+    async def counted(*what: Any, **more: Any) -> Planned:
+        asked.append(what)
+        return await plan(*what, **more)
+
+    monkeypatch.setattr(plans, "plan", counted)
+    if whose == "profile":
+        await it.profiles.create("gently", {}, intent=GOALS)
+        record = await it.migrations.start(VM, "b", "gently")
+    else:
+        record = await it.migrations.start(VM, "b", intent=GOALS)
+    assert record.wanted["downtime_limit_ms"] == 95
+    assert len(asked) == 2
