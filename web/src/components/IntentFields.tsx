@@ -8,6 +8,8 @@ import {
   FormSelectOption,
   Grid,
   GridItem,
+  Stack,
+  StackItem,
 } from "@patternfly/react-core";
 import type { ProblemItem } from "../api/client";
 import {
@@ -44,57 +46,61 @@ export function IntentFields({
   const at = (field: string) =>
     of
       .filter((each) => each.field === `intent.${field}`)
-      .map((each) => [each.message, each.remedy].filter(Boolean).join(". "))
+      .map(({ message, remedy }) => (message.includes(remedy) ? message : `${message}. ${remedy}`))
       .join(" ");
   const elsewhere = of.filter((each) => !goalNames.some((goal) => each.field === `intent.${goal}`));
   const named = goalNames.filter((goal) => typed.goals[goal]?.trim());
   return (
-    <>
-      <Grid hasGutter>
-        {goalNames.map((goal) => (
-          <GridItem key={goal} sm={6} xl={3}>
-            <TextField
-              id={`${id}-${goal}`}
-              label={GOALS[goal].label}
-              help={GOALS[goal].help}
-              fault={at(goal)}
-              value={typed.goals[goal] ?? ""}
-              change={(text) => change({ ...typed, goals: { ...typed.goals, [goal]: text } })}
-            />
-          </GridItem>
-        ))}
-      </Grid>
+    <Stack hasGutter>
+      <StackItem>
+        <Grid hasGutter>
+          {goalNames.map((goal) => (
+            <GridItem key={goal} sm={6} xl={3}>
+              <TextField
+                id={`${id}-${goal}`}
+                label={GOALS[goal].label}
+                help={GOALS[goal].help}
+                fault={at(goal)}
+                value={typed.goals[goal] ?? ""}
+                change={(text) => change({ ...typed, goals: { ...typed.goals, [goal]: text } })}
+              />
+            </GridItem>
+          ))}
+        </Grid>
+      </StackItem>
       {named.length > 0 && (
         <>
-          <May id={id} typed={typed} change={change} />
-          <FormGroup label="If it cannot be kept" fieldId={`${id}-otherwise`}>
-            <FormSelect
-              id={`${id}-otherwise`}
-              value={typed.otherwise}
-              onChange={(_event, chosen) => change({ ...typed, otherwise: chosen as Otherwise })}
-            >
-              {Object.entries(OTHERWISE).map(([value, label]) => (
-                <FormSelectOption key={value} value={value} label={label} />
-              ))}
-            </FormSelect>
-          </FormGroup>
+          <StackItem>
+            <May id={id} typed={typed} change={change} />
+          </StackItem>
+          <StackItem>
+            <FormGroup label="If it cannot be kept" fieldId={`${id}-otherwise`}>
+              <FormSelect
+                id={`${id}-otherwise`}
+                value={typed.otherwise}
+                onChange={(_event, chosen) => change({ ...typed, otherwise: chosen as Otherwise })}
+              >
+                {Object.entries(OTHERWISE).map(([value, label]) => (
+                  <FormSelectOption key={value} value={value} label={label} />
+                ))}
+              </FormSelect>
+            </FormGroup>
+          </StackItem>
           {typed.otherwise === "relax" && (
-            <Relax id={id} named={named} typed={typed} change={change} />
+            <StackItem>
+              <Relax id={id} named={named} typed={typed} change={change} />
+            </StackItem>
           )}
         </>
       )}
       {elsewhere.map((each) => (
-        <Alert
-          key={`${each.field} ${each.code}`}
-          isInline
-          isPlain
-          variant="danger"
-          title={each.message}
-        >
-          {each.remedy}
-        </Alert>
+        <StackItem key={`${each.field} ${each.code}`}>
+          <Alert isInline isPlain variant="danger" title={each.message}>
+            {each.remedy}
+          </Alert>
+        </StackItem>
       ))}
-    </>
+    </Stack>
   );
 }
 

@@ -1,6 +1,14 @@
-import { List, ListItem } from "@patternfly/react-core";
+import {
+  Card,
+  CardBody,
+  CardTitle,
+  List,
+  ListItem,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { type Fact, Facts } from "../../components/Facts";
+import { type Fact, FactList } from "../../components/Facts";
 import { duration } from "../../components/format";
 import { GOALS, type Goal as GoalName } from "../../components/intent";
 import { Labelled } from "../../components/StateLabel";
@@ -26,11 +34,19 @@ export function Intent({ intent, state }: { intent: Stated; state: Schemas["Migr
     ...(intent.pinned.length > 0 ? [["Pinned", intent.pinned.join(", ")] as Fact] : []),
   ];
   return (
-    <Facts title="Intent" facts={facts}>
-      <p>
-        <strong>{promised(intent, state)}</strong>
-      </p>
-    </Facts>
+    <Card isFullHeight>
+      <CardTitle component="h2">Intent</CardTitle>
+      <CardBody>
+        <Stack hasGutter>
+          <StackItem>
+            <strong>{promised(intent, state)}</strong>
+          </StackItem>
+          <StackItem>
+            <FactList facts={facts} />
+          </StackItem>
+        </Stack>
+      </CardBody>
+    </Card>
   );
 }
 

@@ -113,6 +113,9 @@ function Told({ found, take }: { found: Found; take: (nearest: Stated) => void }
           </List>
         </StackItem>
       )}
+      {found.kept === false && found.nearest.length === 0 && (
+        <StackItem>No other bound of one goal, and no other means alone, would keep it.</StackItem>
+      )}
       {found.choices.length > 0 && (
         <StackItem>
           <ListTable
