@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from vmtune import units
@@ -23,6 +23,7 @@ from vmtune.bench.model.scenario import block, boot, srcu
 from vmtune.bench.model.scenario.any_kind import AloneScenario, AnyScenario, kind_of
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
+from vmtune.bench.model.scenario.guest_driver import GuestDriver
 from vmtune.bench.model.scenario.matrix_cells import (
     Accelerator,
     BlockCell,
@@ -42,6 +43,10 @@ _BLOCK_WHY = (
     "What QEMU's block layer takes for each request, without a guest: null-co is the cost of the "
     "layer alone, raw and qcow2 add a file and a format. Hold two QEMUs, or two sizes of a pool, "
     "against each other with it."
+)
+_GUEST_BLOCK_WHY = (
+    "What a guest's virtio-blk disk takes for each request, all of the way: the guest's driver, "
+    "virtio queues, iothreads, QEMU's block layer. Compare QEMUs, or numbers of iothreads, with it."
 )
 _BOOT_WHY = (
     "How long a VM takes from QEMU's start to its user space, and how often KVM's memory regions "
@@ -63,6 +68,11 @@ _BLOCKS = (
     (NodeKind.RAW, IoPattern.READ, _K128, 8, 1),
     (NodeKind.QCOW2, IoPattern.RANDREAD, _K4, 64, 1),
     (NodeKind.QCOW2, IoPattern.RANDWRITE, _K4, 64, 1),
+)
+_GUEST_BLOCKS = (
+    BlockCell(NodeKind.NULL, IoPattern.RANDREAD, _K4, 64),
+    BlockCell(NodeKind.NULL, IoPattern.RANDRW, _K4, 64, 16, disks=4, iothreads=4),
+    BlockCell(NodeKind.QCOW2, IoPattern.RANDREAD, _K4, 64),
 )
 _BOOTS = tuple(
     (guest, firmware, accelerator, 1, 512 * MIB)
@@ -95,6 +105,14 @@ def _block(cell: BlockCell) -> BlockScenario:
     return BlockScenario(cell, title, _BLOCK_WHY)
 
 
+def _guest_block(cell: BlockCell) -> BlockScenario:
+    plain = _block(replace(cell, disks=1, iothreads=1))
+    disks = "a guest's disk" if cell.disks == 1 else f"{cell.disks} disks of a guest"
+    threads = f", {cell.iothreads} iothreads" if cell.iothreads > 1 else ""
+    title = f"{plain.title}, {disks}{threads}"
+    return BlockScenario(cell, title, _GUEST_BLOCK_WHY, driver=GuestDriver())
+
+
 def _boot(cell: BootCell) -> BootScenario:
     guest = "The project's guest" if cell.guest is BootGuest.PROJECT else "Linux"
     firmware = "SeaBIOS" if cell.firmware is Firmware.SEABIOS else "OVMF"
@@ -111,7 +129,9 @@ def _by_name(found: Iterable[AnyScenario]) -> Mapping[str, AnyScenario]:
     return MappingProxyType({one.name: one for one in found})
 
 
-BLOCK_SCENARIOS = _by_name(_block(BlockCell(*each)) for each in _BLOCKS)
+BLOCK_SCENARIOS = _by_name(
+    [*(_block(BlockCell(*each)) for each in _BLOCKS), *map(_guest_block, _GUEST_BLOCKS)]
+)
 BOOT_SCENARIOS = _by_name(_boot(BootCell(*each)) for each in _BOOTS)
 SRCU_SCENARIOS = _by_name(_srcu(SrcuCell(vcpus)) for vcpus in _SPINNING)
 CATALOGUE: Mapping[str, AnyScenario] = MappingProxyType(
