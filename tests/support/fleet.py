@@ -208,6 +208,8 @@ class SimHost:
 
     async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
         assert isinstance(destination, SimHost)
+        if order.meanwhile is not None:
+            await order.meanwhile()
         vm = self._find(order.vm)
         assert vm.handle is None, "it migrates already"
         self._fleet.ordered[vm.uuid] += 1

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 from uuid import UUID
 
@@ -282,10 +283,13 @@ class MigrationSession:
         controllers.migration_starts(self._started)
         # After this, a takeover knows that the reaper ran already.
         await self.notes.flush(controllers)
-        values = plan.migrate_values()
-        if plan.disks:
-            await self._make_images(record.vm, destination, plan)
-        order = MigrateOrder(record.vm, values, plan.destination_values(), self._note_prior)
+        order = MigrateOrder(
+            record.vm,
+            plan.migrate_values(),
+            plan.destination_values(),
+            self._note_prior,
+            partial(self._make_images, record.vm, destination, plan) if plan.disks else None,
+        )
         self.handle = await source.start_migration(order, destination)
         if await self.hosts.connection() is not Connection.LIBVIRT:
             # All is set by now, and stays until it is reset: proven however soon it ends.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 _T = TypeVar("_T")
@@ -19,3 +20,25 @@ async def once_asked(begin: Callable[[], Awaitable[_T]]) -> _T:
     """
     await asyncio.sleep(_ASKED_WITHIN_S)
     return await begin()
+
+
+@asynccontextmanager
+async def done_meanwhile(begin: Callable[[], Awaitable[None]] | None) -> AsyncIterator[None]:
+    """Do something during the block. It has ended when the block has, also where that raises; what
+    the block raises comes first.
+
+    :param begin: None for nothing.
+    """
+    if begin is None:
+        yield
+        return
+
+    async def all_of_it() -> None:
+        await begin()
+
+    doing = asyncio.create_task(all_of_it())
+    try:
+        yield
+    finally:
+        await asyncio.gather(doing, return_exceptions=True)
+    await doing

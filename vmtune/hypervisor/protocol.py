@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -55,12 +55,16 @@ class MigrateOrder:
     :param destination_values: tunables of the destination alone (announce-*).
     :param note_prior: records what is set on both QEMUs, before anything is; not called where
         libvirt sets and restores it.
+    :param meanwhile: what has to be done, too, before the migration is called, and need not wait
+        for the driver's own preparations. It has ended when :meth:`Driver.start_migration` returns
+        or raises.
     """
 
     vm: UUID
     values: Mapping[str, Value]
     destination_values: Mapping[str, Value]
     note_prior: NotePrior | None = None
+    meanwhile: Callable[[], Awaitable[None]] | None = None
 
 
 class ArrivingXml(Protocol):

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from uuid import UUID
 
 from vmtune.errors import CommandRefused, NotFound, TooLate
+from vmtune.hypervisor.asking import done_meanwhile
 from vmtune.hypervisor.guard import OPEN, Guard
 from vmtune.hypervisor.libvirt import images, recovery, source_images
 from vmtune.hypervisor.libvirt.agent import LibvirtChannel
@@ -292,10 +293,11 @@ class LibvirtDriver:
             flags = (*migration_flags(persistent), *arguments.flags)
             return MigrationArguments(flags, parameters)
 
-        prepared = await self._monitor(order.vm).in_turn(
-            lambda: self._link.ask(prepare, waits=True)
-        )
-        before = await self.migration(order.vm)
+        async with done_meanwhile(order.meanwhile):
+            prepared = await self._monitor(order.vm).in_turn(
+                lambda: self._link.ask(prepare, waits=True)
+            )
+            before = await self.migration(order.vm)
         if before.status.running:
             raise qemu_control.already_migrating()
         migration = LibvirtMigration(before)

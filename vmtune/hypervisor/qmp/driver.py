@@ -241,6 +241,8 @@ class QmpDriver:
         :raise OutcomeUnknown: it may have begun, so nothing was restored.
         """
         destination = _direct(destination)
+        if order.meanwhile is not None:
+            await order.meanwhile()
         qemu = await self._find(order.vm)
         if (await self.migration(order.vm)).status.running:
             raise qemu_control.already_migrating()  # before its settings are touched

@@ -1,0 +1,52 @@
+"""What is done while something else is."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from vmtune.errors import CommandRefused, NotFound
+from vmtune.hypervisor.asking import done_meanwhile
+
+
+async def test_both_are_under_way_at_the_same_time_and_both_have_ended() -> None:
+    inside, done = asyncio.Event(), False
+
+    async def other() -> None:
+        nonlocal done
+        await inside.wait()
+        done = True
+
+    async with asyncio.timeout(20), done_meanwhile(other):
+        inside.set()
+    assert done
+
+
+async def test_what_is_done_meanwhile_may_be_refused() -> None:
+    async def other() -> None:
+        raise CommandRefused("no room")
+
+    with pytest.raises(CommandRefused, match="no room"):
+        async with done_meanwhile(other):
+            pass
+
+
+async def test_it_has_ended_also_where_the_block_was_refused() -> None:
+    done = False
+
+    async def other() -> None:
+        nonlocal done
+        await asyncio.sleep(0)
+        done = True
+        raise CommandRefused("no room")
+
+    with pytest.raises(NotFound, match="no VM"):
+        async with done_meanwhile(other):
+            raise NotFound("no VM")
+    assert done
+
+
+async def test_there_may_be_nothing_to_do() -> None:
+    async with done_meanwhile(None):
+        pass
