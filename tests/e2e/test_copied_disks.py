@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -314,3 +316,54 @@ def test_a_file_that_is_there_is_never_overwritten(live: Live) -> None:
         finally:
             said(b, "virsh", "-c", "qemu:///system", "pool-destroy", "own")
         assert live.states(vm) == {"a": "running"}
+
+
+def asked(host: lab.HostStatus, vm: lab.LabVm, command: str) -> Any:  # any JSON
+    """What a VM's QEMU itself says."""
+    ask = json.dumps({"execute": command})
+    told = said(host, "virsh", "-c", "qemu:///system", "qemu-monitor-command", vm.name, ask)
+    return json.loads(told)["return"]
+
+
+def mirror(host: lab.HostStatus, vm: lab.LabVm) -> Document:
+    """The job that copies the VM's disk."""
+    (job,) = (job for job in asked(host, vm, "query-block-jobs") if job["type"] == "mirror")
+    return dict(job)
+
+
+def set_now(live: Live, record: Document, **values: object) -> Document:
+    return live.client.patch(f"/migrations/{record['id']}", {"values": values})
+
+
+def test_a_copy_is_helped_over_libvirts_own_monitor(live: Live) -> None:
+    """QEMU's own word for it: the speed of the job, and that the guest's writes wait."""
+    a, b = live.status.hosts
+    with vm_with_disk(live, mib=64) as (vm, _):
+        # Its memory is sent at this rate, which is more than what the guest writes.
+        record = start(live, vm, **COPIED, max_bandwidth_bytes_per_s=8 * MIB)
+        wait_for(lambda: live.record(record)["disks"][:1] != [], "the copy to be prepared")
+        wait_for(lambda: live.record(record)["disks"][0]["copied_bytes"] > 0, "the copy to begin")
+        assert mirror(a, vm)["speed"] == 8 * MIB
+        set_now(live, record, max_bandwidth_bytes_per_s=2 * MIB)
+        assert mirror(a, vm)["speed"] == 2 * MIB
+
+        release = asked(a, vm, "query-version")["qemu"]
+        changes = (release["major"], release["minor"]) >= (8, 2)
+        if changes:
+            set_now(live, record, copy_synchronous_writes="on")
+            wait_for(lambda: mirror(a, vm).get("actively-synced") is not None, "writes to wait")
+        else:
+            with pytest.raises(Refused) as refused:
+                set_now(live, record, copy_synchronous_writes="on")
+            assert refused.value.problems[0].code == "copy_mode_fixed"
+
+        set_now(live, record, max_bandwidth_bytes_per_s=400 * MIB)
+        ended = live.ended(record)
+        assert (ended["state"], ended["problems"]) == ("completed", []), ended["failure"]
+        effects = [step["effect"] for step in ended["step_records"]]
+        assert effects == ["done", "done" if changes else "refused", "done"]
+        samples = list(live.client.items(f"/migrations/{record['id']}/disk-samples"))
+        assert {each["target"] for each in samples} == {"vda"}
+        assert samples[-1]["copied_bytes"] == ended["disks"][0]["copied_bytes"] == 64 * MIB
+        assert live.states(vm) == {"b": "running"}
+        said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
