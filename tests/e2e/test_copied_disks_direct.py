@@ -185,3 +185,28 @@ def test_the_sources_image_stays_where_the_migration_is_aborted(
         done = it.ended(record)
         assert (done["state"], done["disks"][0]["source_image"]) == ("cancelled", "kept")
         assert it.images[0].exists()
+
+
+def test_an_evacuation_copies_the_disk_or_leaves_the_vm(
+    service: Service, build: Build, tmp_path: Path
+) -> None:
+    with pair(service, build, tmp_path) as it:
+        here = f"/hosts/{it.names[0]}/evacuations"
+        body: dict[str, object] = {"destinations": [it.names[1]]}
+        plan = service.client.post(f"{here}/plan", {**body, "local_disks": "leave"})
+        assert (plan["movable"], plan["left"]) == (0, 1)
+        assert f"local disks, and this evacuation leaves those: {DISK}" in plan["vms"][0]["reason"]
+        body["local_disks"] = "copy"
+        plan = service.client.post(f"{here}/plan", body)
+        (vm,) = plan["vms"]
+        assert [disk["target"] for disk in vm["disks"]] == [DISK], vm["reason"]
+        made = service.client.post(here, body)
+        where = f"{here}/{made['id']}"
+        wait_for(lambda: service.client.get(where)["ended"], "the evacuation to end")
+        assert service.client.get(where)["state"] == "completed"
+        (moved,) = service.client.items(f"{where}/vms")
+        record = service.client.get(f"/migrations/{moved['migration']}")
+        assert [disk["target"] for disk in record["disks"]] == [DISK]
+        assert record["values"] == {"copy_storage": True, "copy_disks": DISK}
+        it.qemus[1].stop()
+        assert arrived_whole(it)
