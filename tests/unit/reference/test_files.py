@@ -20,14 +20,9 @@ from vmtune.bench.model.campaign.campaign import (
 )
 from vmtune.bench.model.campaign.file import from_json, to_json
 from vmtune.bench.model.campaign.file import read_toml as read_campaign
-from vmtune.bench.model.campaign.matrix import (
-    BlockMatrix,
-    BootMatrix,
-    MatrixPlan,
-    SrcuMatrix,
-    campaign_of,
-)
+from vmtune.bench.model.campaign.matrix import MatrixPlan, campaign_of
 from vmtune.bench.model.campaign.matrix import read_toml as read_matrix
+from vmtune.bench.model.campaign.matrix_kinds import BlockMatrix, BootMatrix, SrcuMatrix
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState
 from vmtune.bench.model.scenario.migration import Scenario

@@ -11,13 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.bench.model.campaign.campaign import PublishedChoice
-from vmtune.bench.model.campaign.matrix import (
-    BlockMatrix,
-    BootMatrix,
-    MatrixArm,
-    from_json,
-    read_toml,
-)
+from vmtune.bench.model.campaign.matrix import MatrixArm, from_json, read_toml
+from vmtune.bench.model.campaign.matrix_kinds import BlockMatrix, BootMatrix
 from vmtune.bench.model.scenario.matrix_cells import (
     Accelerator,
     BlockCell,

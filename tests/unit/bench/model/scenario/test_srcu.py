@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.support.bench_runs import srcu_record
 from vmtune.bench.catalogue import SRCU_SCENARIOS, why_not_updates
-from vmtune.bench.model.campaign.matrix import SrcuMatrix, campaign_of, read_toml
+from vmtune.bench.model.campaign.matrix import campaign_of, read_toml
+from vmtune.bench.model.campaign.matrix_kinds import SrcuMatrix
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.srcu import SRCU_METRICS
 from vmtune.bench.model.metrics.table import METRICS_OF
