@@ -1,7 +1,8 @@
 """How far forecasts made before a migration are from what happened, beside what users had.
 
 Each migration of tests.perf.dataset is forecast from the probe that was made before it, with the
-throughput and the errors that the migrations of all other workloads tell: leave-workload-out.
+throughput that the latest migrations of other workloads tell, and corrected by what those of all
+other workloads tell (vmtune.forecast.correction): leave-workload-out.
 Beside it, of the same migrations: what remains divided by the throughput, as soon as QEMU says one,
 for the total time, and QEMU's last expected-downtime for the silence.
 
@@ -17,6 +18,7 @@ import os
 import random
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -28,9 +30,9 @@ from tests.perf.dataset import LONGEST_S, SEED, collect
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
 from vmtune.forecast.conditions import compresses, conditions_of
-from vmtune.forecast.errors import USUAL, Errors
-from vmtune.forecast.learnt import Case, learnt
-from vmtune.forecast.path import expect_throughput, limit_on_wire, sent_by
+from vmtune.forecast.correction import Correction, Record, features, learn
+from vmtune.forecast.errors import AS_COMPUTED, USUAL
+from vmtune.forecast.path import channels, expect_throughput, limit_on_wire, sent_by
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range
@@ -39,8 +41,7 @@ from vmtune.model.migration.record import Totals
 
 COUNT = 26
 FULL_COUNT = 2000
-_RECORDS = 20
-_AS_COMPUTED = Errors(Range.exactly(1), Range.exactly(1), Range.exactly(1), USUAL.still_ms)
+_RECORDS = 10
 _Migration = dict[str, Any]  # any: JSON
 
 
@@ -49,11 +50,13 @@ class Held:
     """One migration and its forecast, without the errors.
 
     :param totals: None where it did not end in time.
+    :param features: what its errors may depend on; empty where no time was computed.
     """
 
     migration: _Migration
     computed: Prospect
     totals: Totals | None
+    features: tuple[float, ...] = ()
 
     @property
     def says_that_it_ends(self) -> bool:
@@ -81,11 +84,12 @@ class Figure:
     prior: Range
     others: Callable[[_Migration], float | None] = lambda _: None
 
-    def case(self, held: Held) -> Case:
+    def record(self, held: Held) -> Record:
         """Of one that ended."""
         computed = self.of(held.computed)
         assert computed is not None and held.totals is not None
-        return computed, self.happened(held.totals)
+        group = repr(held.migration["workload"])
+        return Record(held.features, computed, self.happened(held.totals), group)
 
 
 def by_throughput(migration: _Migration) -> float | None:
@@ -112,21 +116,30 @@ FIGURES = (
 )  # fmt: skip
 
 
-def forecast(one: _Migration, others: Sequence[_Migration], chance: random.Random) -> Held:
-    """The forecast of *one* as if *others* were on record."""
+def forecast(one: _Migration, others: Sequence[_Migration]) -> Held:
+    """The forecast of *one* as if *others* were on record: of these the latest before it count, and
+    the first ones take those that come next."""
     stored, values = one["probe"], one["values"]
     points = tuple(DirtyPoint(**point) for point in stored["points"])
     at = datetime.fromisoformat(stored["measured_at"])
     probe = DirtyProbe(points, stored["memory_bytes"], stored["used_bytes"], at, stored["took_ms"])
     ended = [o for o in others if o["totals"] and o["workload"] != one["workload"]]
-    recorded = chance.sample(ended, min(_RECORDS, len(ended)))
+    ended.sort(key=lambda o: (o["number"] > one["number"], abs(o["number"] - one["number"])))
+    alike = [o for o in ended if _sends(o["values"]) == _sends(values)]
+    recorded = (alike or ended)[:_RECORDS]
     past = [sent for o in recorded if (sent := sent_by(Totals(**o["totals"]), o["values"]))]
     throughput = expect_throughput(past, limit_on_wire(values))
     assert throughput is not None, "every migration of the dataset has a bandwidth limit"
     computed = expect(
-        probe, throughput, conditions_of(values), compresses(values), errors=_AS_COMPUTED
+        probe, throughput, conditions_of(values), compresses(values), errors=AS_COMPUTED
     )
-    return Held(one, computed, Totals(**one["totals"]) if one["totals"] else None)
+    depends_on = features(probe, throughput, values, computed) or ()
+    return Held(one, computed, Totals(**one["totals"]) if one["totals"] else None, depends_on)
+
+
+def _sends(values: dict[str, Any]) -> tuple[object, ...]:  # any: a tunable's value
+    """How pages are sent, as vmtune.services.forecasts finds records that are alike."""
+    return channels(values), compresses(values)
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -153,13 +166,18 @@ class Told:
 def hold(figure: Figure, every: Sequence[Held]) -> Told:
     """A figure's forecasts against what happened, each with what the other workloads tell."""
     errors, off, others, within, widths = [], [], [], [], []
-    for held in every:
-        computed, happened = figure.case(held)
-        rest = [
-            figure.case(o) for o in every if o.migration["workload"] != held.migration["workload"]
-        ]
-        told = computed.scaled(learnt((), rest, figure.prior))
-        truth = max(1.0, happened)
+    records = [figure.record(held) for held in every]
+    learnt: dict[str, Correction | None] = {}
+    for held, record in zip(every, records, strict=True):
+        if record.group not in learnt:
+            learnt[record.group] = learn([r for r in records if r.group != record.group])
+        correction = learnt[record.group]
+        told = (
+            record.computed.scaled(figure.prior)
+            if correction is None
+            else correction.apply(record.features, record.computed)
+        )
+        truth = max(1.0, record.happened)
         errors.append(abs(told.likely / truth - 1))
         off.append(abs(told.likely - truth))
         within.append(told.holds(truth))
@@ -167,6 +185,8 @@ def hold(figure: Figure, every: Sequence[Held]) -> Told:
         instead = figure.others(held.migration)
         if instead is not None:
             others.append(abs(instead / truth - 1))
+    taken = Counter(c.name if c else "none" for c in learnt.values())
+    print(f"{figure.name}: corrected by {', '.join(sorted(taken))}")
     return Told(errors, off, others, statistics.fmean(within), statistics.median(widths))
 
 
@@ -185,10 +205,7 @@ def main() -> None:
         print(f"SEED={seed}", flush=True)
         collected = collect(results / "migrations.jsonl", count, seed)
     migrations = [one for one in collected if one.get("probe")]
-    every = [
-        forecast(one, [o for o in migrations if o is not one], random.Random(seed + one["number"]))
-        for one in migrations
-    ]
+    every = [forecast(one, [o for o in migrations if o is not one]) for one in migrations]
     ended = [held for held in every if held.ended]
     right = statistics.fmean(held.says_that_it_ends == (held.totals is not None) for held in every)
     print(f"{len(every)} migrations, of which {len(ended)} ended and were given a time")

@@ -33,6 +33,13 @@ from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.migration.steps import Step
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.forecasts.kept import by_probe, keep
+from vmtune.services.forecasts.learning import (
+    Computed,
+    Corrections,
+    Learning,
+    compute,
+    corrected,
+)
 from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.storage import Store
 
@@ -58,6 +65,8 @@ class Candidate:
         bytes include; None where none is.
     :param blockers: codes of what stands against the migration.
     :param notes: what the forecast does not know, or leaves out.
+    :param computed: what the prospect was corrected from; None where disks are copied too, or no
+        time is given.
     """
 
     profile: str
@@ -68,6 +77,7 @@ class Candidate:
     blockers: tuple[str, ...]
     notes: tuple[Problem, ...]
     copy: CopyProspect | None = None
+    computed: Computed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,7 @@ class ForecastService:
         self._probes: dict[UUID, DirtyProbe] = {}
         self._measuring: dict[UUID, asyncio.Task[DirtyProbe]] = {}
         self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._learning = Learning(store)
 
     async def forecast(
         self,
@@ -123,7 +134,10 @@ class ForecastService:
         first = planned[0]
         probe = await self._probe(first.driver, first.facts, fresh)
         past = await asyncio.to_thread(self._past, first.plan.host, destination)
-        candidates = [_candidate(each, probe, past, throughput_bytes_per_s) for each in planned]
+        learnt = await self._learning.corrections()
+        candidates = [
+            _candidate(each, probe, past, throughput_bytes_per_s, learnt) for each in planned
+        ]
         return Forecast(
             vm, first.plan.vm_name, first.plan.host, destination, probe, tuple(candidates)
         )
@@ -164,10 +178,12 @@ class ForecastService:
         except VmtuneError as error:
             log.info("a forecast is not kept", migration_id=str(migration), reason=error.message)
             return
-        found = _candidate(planned, probe, past, None)
+        learnt = await self._learning.corrections()
+        found = _candidate(planned, probe, past, None, learnt)
         prospect, throughput = found.prospect, found.throughput
         if prospect is not None and throughput is not None:
-            await keep(self._store, migration, lambda: by_probe(prospect, throughput, probe, now))
+            made = by_probe(prospect, throughput, probe, now, found.computed)
+            await keep(self._store, migration, lambda: made)
 
     def measured(self, vm: UUID) -> DirtyProbe | None:
         """What was measured of the VM last; None if that is not kept."""
@@ -206,7 +222,11 @@ class ForecastService:
 
 
 def _candidate(
-    planned: Planned, probe: DirtyProbe, past: Sequence[Migration], given: int | None
+    planned: Planned,
+    probe: DirtyProbe,
+    past: Sequence[Migration],
+    given: int | None,
+    learnt: Corrections,
 ) -> Candidate:
     plan = planned.plan
     values = _effective(planned)
@@ -219,7 +239,7 @@ def _candidate(
         throughput = expect_throughput(known, limit)
     proven = bool(known) or given is not None or throughput is None
     notes = [*_probe_notes(probe), *_notes(planned.desired.steps, values, proven)]
-    prospect = None
+    prospect, computed = None, None
     if throughput is None:
         notes.append(
             Problem(
@@ -233,10 +253,14 @@ def _candidate(
     else:
         conditions = conditions_of(values)
         prospect = expect(probe, throughput, conditions, compresses(values))
+        computed = compute(probe, throughput, values)
+        if computed is not None:
+            prospect = corrected(prospect, computed, learnt)
     copy = _copy(planned, past, throughput, values)
     if copy is not None:
         prospect = None if prospect is None or copy.ms is None else with_copy(prospect, copy)
         notes += _copy_notes(copy, values)
+        computed = None
     return Candidate(
         plan.profile,
         plan.revision,
@@ -246,6 +270,7 @@ def _candidate(
         tuple(dict.fromkeys(finding.code for finding in plan.blockers())),
         tuple(notes),
         copy,
+        computed,
     )
 
 

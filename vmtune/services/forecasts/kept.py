@@ -23,6 +23,7 @@ from vmtune.forecast.prospect import Prospect
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.forecast_basis import Basis
 from vmtune.model.migration.record import Migration, MigrationState, Sample
+from vmtune.services.forecasts.learning import Computed
 from vmtune.services.metrics import telemetry
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ log = structlog.get_logger(__name__)
 
 
 def by_probe(
-    prospect: Prospect, throughput: Throughput, probe: DirtyProbe, now: datetime
+    prospect: Prospect,
+    throughput: Throughput,
+    probe: DirtyProbe,
+    now: datetime,
+    computed: Computed | None = None,
 ) -> KeptForecast:
     """What was expected before a migration, by a measurement of its guest."""
     inputs: dict[str, Any] = {  # any: JSON
@@ -44,6 +49,8 @@ def by_probe(
         "switchover_bytes_per_s": _rounded(throughput.switchover_bytes_per_s),
         "throughput_records": throughput.records,
     }
+    if computed is not None:
+        inputs |= computed.document()
     figures = Figures(prospect.ends, prospect.total_ms, prospect.silence_ms, prospect.sent_bytes)
     return KeptForecast(Basis.BEFORE, now, figures, inputs)
 

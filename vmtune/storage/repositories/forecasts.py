@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from vmtune.errors import NotFound
-from vmtune.forecast.held import Figures, Happened, HeldForecast, KeptForecast
+from vmtune.forecast.held import MODEL, Figures, Happened, HeldForecast, KeptForecast
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.migration.forecast_basis import Basis
 from vmtune.storage.database import Database, rows_met
@@ -129,6 +130,25 @@ class ForecastRepository:
                     row.held_at,
                 )
                 for row in session.execute(query)
+            )
+
+    def to_learn_from(self, limit: int) -> tuple[tuple[UUID, Mapping[str, Any], Happened], ...]:
+        """Of forecasts that were made before their migrations, by the present model: the VM, the
+        inputs and what happened, the latest first."""
+        query = (
+            select(MigrationRow.vm, ForecastRow.inputs, ForecastRow.happened)
+            .join(MigrationRow, MigrationRow.number == ForecastRow.migration)
+            .where(
+                ForecastRow.held_at.is_not(None),
+                ForecastRow.basis == Basis.BEFORE.value,
+                ForecastRow.model == MODEL,
+            )
+            .order_by(ForecastRow.held_at.desc(), ForecastRow.number.desc())
+            .limit(limit)
+        )
+        with self._database.read() as session:
+            return tuple(
+                (row.vm, row.inputs, _HAPPENED(row.happened)) for row in session.execute(query)
             )
 
     def old(self, before: datetime) -> int:
