@@ -327,7 +327,7 @@ async def test_events_of_a_vm_that_stops_and_goes_on(
     processes.enter_context(qemu.running(build, tmp_path, "web", VM, machine=BARE))
     await driver.vm_facts(VM)
     events = driver.events()
-    monitor = next(iter(driver._qemus.values())).monitor
+    monitor = next(iter(driver._folder.qemus)).monitor
     await monitor.execute("stop")
     await monitor.execute("cont")
     heard = [await anext(events) for _ in range(2)]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -18,7 +17,6 @@ from vmtune.errors import (
     NotFound,
     OutcomeUnknown,
     TooLate,
-    VmtuneError,
 )
 from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.guard import OPEN, Guard
@@ -29,16 +27,16 @@ from vmtune.hypervisor.qemu import block_export, copy_jobs
 from vmtune.hypervisor.qemu import control as qemu_control
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
-from vmtune.hypervisor.qemu.names import vm_state
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qemu.write import write
 from vmtune.hypervisor.qmp import copies, source_images
 from vmtune.hypervisor.qmp.agent_socket import SocketChannel, find_socket
 from vmtune.hypervisor.qmp.arrival import refuse_at_switchover
-from vmtune.hypervisor.qmp.copies import Pair
-from vmtune.hypervisor.qmp.disks import as_seen, read_disks
+from vmtune.hypervisor.qmp.disks import as_seen
+from vmtune.hypervisor.qmp.folder import QemuFolder, sockets_in, state_of
 from vmtune.hypervisor.qmp.migration import DirectMigration, Endpoint, as_cancelled, restore
-from vmtune.hypervisor.qmp.monitor import NO_QEMU, QmpMonitor
+from vmtune.hypervisor.qmp.monitor import QmpMonitor
+from vmtune.hypervisor.qmp.pairs import disks_of, pairs_of
 from vmtune.hypervisor.qmp.qemu import Link, OnEvent, Qemu
 from vmtune.hypervisor.qmp.recovery import recover
 from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
@@ -60,13 +58,8 @@ from vmtune.model.migration.record import (
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
-from vmtune.model.tunables.rows.storage import COPIES
-from vmtune.model.tunables.texts import targets
-from vmtune.model.tunables.tunable import Value
 
-_T = TypeVar("_T")
 _HELD_UP_AFTER_S = 5.0
-_SUFFIXES = (".sock", ".qmp")
 
 
 class QmpDriver:
@@ -96,12 +89,18 @@ class QmpDriver:
         self._uri = uri
         self.tunables = tunables
         self._guard = guard
-        self._folder = Path(urlsplit(uri).path)
+        self._folder = QemuFolder(
+            Path(urlsplit(uri).path),
+            self._sockets,
+            self._link,
+            self._heard,
+            self._lost,
+            self._gone,
+            tunables,
+        )
         self._migration_address = migration_address
         self._greeting_timeout_s = greeting_timeout_s
         self._more_commands = more_commands
-        self._qemus: dict[Path, Qemu] = {}
-        self._scanning: asyncio.Task[dict[Path, VmtuneError]] | None = None
         self._hub = EventHub()
         self._prior: dict[UUID, Prior] = {}
         self._migrations: set[DirectMigration] = set()
@@ -121,8 +120,7 @@ class QmpDriver:
         """Close all monitors. Migrations continue; callers that wait for one get an unknown end."""
         self._hub.close()
         await asyncio.gather(*(migration.let_go() for migration in tuple(self._migrations)))
-        qemus, self._qemus = self._qemus, {}
-        await asyncio.gather(*(qemu.close() for qemu in qemus.values()))
+        await self._folder.close()
 
     async def host_facts(self) -> HostFacts:
         """This machine. Its QEMUs may be of several versions, so it has none of its own."""
@@ -151,8 +149,8 @@ class QmpDriver:
 
         :raise VmtuneError: none could be asked, for the first one's reason.
         """
-        problems = await self._scan()
-        summaries = await asyncio.gather(*(self._summary(q) for q in self._qemus.values()))
+        problems = await self._folder.scan()
+        summaries = await asyncio.gather(*(self._summary(q) for q in self._folder.qemus))
         found: dict[UUID, VmSummary] = {}
         for summary in summaries:
             # One QEMU may have two sockets here, of which one is taken.
@@ -170,26 +168,26 @@ class QmpDriver:
         state = VmState.OTHER
         if qemu.monitor.connected:
             try:
-                state = await self._state(qemu)
+                state = await state_of(qemu)
             except (OutcomeUnknown, HostUnreachable):
-                if self._connected(qemu.uuid) is None:
+                if self._folder.connected(qemu.uuid) is None:
                     return None  # it has just ended
         return VmSummary(qemu.uuid, qemu.name, state)
 
     async def vm_facts(self, vm: UUID) -> VmFacts:
         """Probe a VM and its QEMU."""
-        return await self._ask(vm, lambda qemu: qemu.probe.facts(qemu.uuid, qemu.name))
+        return await self._folder.ask(vm, lambda qemu: qemu.probe.facts(qemu.uuid, qemu.name))
 
     async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:
         """What the named tunables are set to right now."""
-        return await self._ask(vm, lambda qemu: qemu.probe.read(tunables))
+        return await self._folder.ask(vm, lambda qemu: qemu.probe.read(tunables))
 
     async def write(self, vm: UUID, changes: Sequence[Change]) -> None:
         """Set values in the order given; see :func:`vmtune.hypervisor.qemu.write.write`."""
         await self._write(vm, changes, lambda: None)
 
     async def _write(self, vm: UUID, changes: Sequence[Change], sent: Callable[[], None]) -> None:
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         try:
             await write(qemu.monitor, changes, self.tunables, qemu.probe.known_objects, sent)
         except HostUnreachable as error:
@@ -243,16 +241,16 @@ class QmpDriver:
         destination = _direct(destination)
         if order.meanwhile is not None:
             await order.meanwhile()
-        qemu = await self._find(order.vm)
+        qemu = await self._folder.find(order.vm)
         if (await self.migration(order.vm)).status.running:
             raise qemu_control.already_migrating()  # before its settings are touched
-        waiting = await destination._waiting_for(qemu)
+        waiting = await destination._folder.waiting_for(qemu)
         migration = DirectMigration(
             Endpoint("source", qemu),
             Endpoint("destination", waiting),
             order,
             self._hub.subscribe(),
-            await _pairs(qemu, waiting, order.values),
+            await pairs_of(qemu, waiting, order.values),
         )
         address = direct_address(order.values, destination._migration_address)
         try:
@@ -269,7 +267,7 @@ class QmpDriver:
         """The VM's outgoing migration. QEMU keeps the last one's figures until it ends."""
         if any(each.copying and not each.done for each in self._own(vm)):
             return Snapshot(QemuStatus.SETUP)
-        reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
+        reply = await self._folder.ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
         with reading_reply("its migration"):
             snapshot = read_query_migrate(reply, at_ms)
         if snapshot.status is QemuStatus.PRE_SWITCHOVER and not self._own(vm):
@@ -289,12 +287,12 @@ class QmpDriver:
             return
         self._switching.add(vm)
         try:
-            monitor = (await self._find(vm)).monitor
+            monitor = (await self._folder.find(vm)).monitor
             if await copies.has_copies(monitor):
                 await copies.drain(monitor)
                 await monitor.execute("migrate-continue", {"state": "pre-switchover"})
         except CommandRefused:
-            qemu = await self._find(vm)
+            qemu = await self._folder.find(vm)
             await qemu.monitor.execute("migrate_cancel")
         finally:
             self._switching.discard(vm)
@@ -303,7 +301,7 @@ class QmpDriver:
         """Of the QEMUs that are connected, those that migrate away: the others' monitors may be in
         use. A destination reports no RAM."""
         leaving: list[UUID] = []
-        for qemu in tuple(self._qemus.values()):
+        for qemu in self._folder.qemus:
             if qemu.known and qemu.monitor.connected:
                 with contextlib.suppress(OutcomeUnknown, HostUnreachable):
                     reply = await qemu.monitor.execute("query-migrate")
@@ -328,7 +326,7 @@ class QmpDriver:
 
     async def postcopy_figures(self, vm: UUID) -> PostcopyFigures | None:
         """What the post-copy that brought the VM here cost its guest."""
-        reply = await self._ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
+        reply = await self._folder.ask(vm, lambda qemu: qemu.monitor.execute("query-migrate"))
         with reading_reply("its migration"):
             return read_postcopy_figures(reply)
 
@@ -350,7 +348,7 @@ class QmpDriver:
         if not status.running:
             ended = "there is none" if status is QemuStatus.NONE else f"it is {status.value}"
             raise TooLate(f"no migration is active: {ended}")
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         mine = [each for each in self._migrations if each.source.qemu is qemu]
         if any(each.copying for each in mine):
             for migration in mine:
@@ -393,7 +391,7 @@ class QmpDriver:
         status = (await self.migration(vm)).status
         if not status.running:
             raise TooLate(f"no migration is active: it is {status.value}")
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         await qemu.monitor.execute("migrate-start-postcopy")
 
     async def recover_postcopy(
@@ -402,48 +400,42 @@ class QmpDriver:
         """Give a migration that is paused in post-copy a new connection, and return once the two
         QEMUs have resumed."""
         destination = _direct(destination)
-        source, there = await self._find(vm), await destination._find(vm)
+        source, there = await self._folder.find(vm), await destination._folder.find(vm)
         listens_on = address or destination._migration_address
         await recover(source, there, listens_on, pause=gives_up)
 
     async def vm_state(self, vm: UUID) -> VmState:
         """What the VM is doing."""
-        return await self._ask(vm, self._state)
-
-    @staticmethod
-    async def _state(qemu: Qemu) -> VmState:
-        reply = await qemu.monitor.execute("query-status")
-        with reading_reply("what it is doing"):
-            return vm_state(reply["status"])
+        return await self._folder.ask(vm, state_of)
 
     async def pause(self, vm: UUID) -> None:
         """Stop the guest. It stays so when it has arrived: QEMU hands its state on."""
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         await qemu.monitor.execute("stop")
 
     async def resume(self, vm: UUID) -> None:
         """Resume the guest."""
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         await qemu.monitor.execute("cont")
 
     async def measure_dirty_rates(self, vm: UUID, over_ms: int) -> None:
         """Begin a measurement that ends with emptied rings."""
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         await qemu_control.measure_dirty_rates(qemu.monitor, over_ms)
 
     async def dirty_rates(self, vm: UUID) -> DirtyRates:
         """How far the last measurement is."""
-        return await self._ask(vm, lambda qemu: qemu_control.dirty_rates(qemu.monitor))
+        return await self._folder.ask(vm, lambda qemu: qemu_control.dirty_rates(qemu.monitor))
 
     async def sample_dirtied(self, vm: UUID, over_ms: int, pages_per_gib: int) -> DirtyPoint:
         """What the guest changes in a time."""
-        return await self._ask(
+        return await self._folder.ask(
             vm, lambda qemu: qemu_control.sample_dirtied(qemu.monitor, over_ms, pages_per_gib)
         )
 
     async def resident_bytes(self, vm: UUID) -> int | None:
         """As /proc says, where it can be seen."""
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         process = qemu.process()
         sizes = await asyncio.to_thread(process.memory_bytes) if process is not None else None
         return None if sizes is None else sizes[1]
@@ -457,7 +449,7 @@ class QmpDriver:
 
     async def disks(self, vm: UUID) -> Sequence[Disk]:
         """Its disks, as QEMU says; their targets are the names of their devices."""
-        return tuple((await self._ask(vm, _nodes)).values())
+        return tuple((await self._folder.ask(vm, disks_of)).values())
 
     async def prepare_images(
         self, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool
@@ -481,7 +473,7 @@ class QmpDriver:
         """End the copies of the source's QEMU, and remove the exports of the one that waits: it was
         started with its images, which stay."""
         with contextlib.suppress(NotFound):
-            qemu = await self._find(vm)
+            qemu = await self._folder.find(vm)
             await copies.drop(qemu.monitor)
             await copies.unexport(qemu.monitor)
         return ()
@@ -491,18 +483,18 @@ class QmpDriver:
     ) -> Mapping[str, str]:
         """As :func:`~vmtune.hypervisor.qmp.source_images.remove`; nothing where a QEMU of the host
         cannot be asked."""
-        problems = await self._scan()
+        problems = await self._folder.scan()
         if problems:
             path, problem = next(iter(problems.items()))
             why = f"the QEMU of {path} cannot be asked: {problem.message}"
             return {disk.target: why for disk in disks}
-        source = self._connected(vm)
-        others = [qemu for qemu in self._qemus.values() if qemu is not source]
+        source = self._folder.connected(vm)
+        others = [qemu for qemu in self._folder.qemus if qemu is not source]
         return await source_images.remove(source, others, disks, self._guard)
 
     async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
         """The disks' jobs that copy."""
-        return await self._ask(vm, lambda qemu: copies.progress(qemu.monitor, targets))
+        return await self._folder.ask(vm, lambda qemu: copies.progress(qemu.monitor, targets))
 
     async def help_copies(
         self,
@@ -514,36 +506,36 @@ class QmpDriver:
     ) -> None:
         """Change vmtune's own jobs."""
         jobs = [copies.job_of(target) for target in targets]
-        monitor = (await self._find(vm)).monitor
+        monitor = (await self._folder.find(vm)).monitor
         await copy_jobs.help_copies(monitor, jobs, bytes_per_s, synchronous=synchronous)
 
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of its QEMU's objects."""
-        return await self._ask(vm, lambda qemu: qemu_control.objects(qemu.monitor))
+        return await self._folder.ask(vm, lambda qemu: qemu_control.objects(qemu.monitor))
 
     async def takes_postcopy_with_multifd(self, vm: UUID) -> bool | None:
         """Whether its QEMU takes post-copy together with multifd."""
-        return await self._ask(
+        return await self._folder.ask(
             vm, lambda qemu: qemu_control.takes_postcopy_with_multifd(qemu.monitor)
         )
 
     async def block_nodes(self, vm: UUID) -> Sequence[BlockNode]:
         """The block nodes that have a name."""
-        return await self._ask(vm, lambda qemu: block_export.list_nodes(qemu.monitor))
+        return await self._folder.ask(vm, lambda qemu: block_export.list_nodes(qemu.monitor))
 
     async def export_node(self, vm: UUID, export: Export) -> None:
         """Export a block node by NBD."""
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         await block_export.add_export(qemu.monitor, export)
 
     async def remove_export(self, vm: UUID) -> None:
         """Remove it again."""
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         await block_export.remove_export(qemu.monitor, scratch=True)
 
     async def guest_agent(self, vm: UUID) -> GuestAgent:
         """The agent in its guest, by the socket of its channel."""
-        socket = await self._ask(vm, lambda qemu: find_socket(qemu.monitor))
+        socket = await self._folder.ask(vm, lambda qemu: find_socket(qemu.monitor))
         return GuestAgent(SocketChannel(socket, self._guard))
 
     async def reset_after_migration(self, vm: UUID, prior: Prior | None = None) -> None:
@@ -552,7 +544,7 @@ class QmpDriver:
 
         :raise CommandRefused: a migration is still active.
         """
-        qemu = await self._find(vm)
+        qemu = await self._folder.find(vm)
         known = prior or self._prior.get(vm)
         if known is not None:
             await restore(qemu, known, self.tunables)
@@ -561,112 +553,8 @@ class QmpDriver:
         """What happens from now on."""
         return self._hub.events()
 
-    async def _ask(self, vm: UUID, question: Callable[[Qemu], Awaitable[_T]]) -> _T:
-        """Ask, and ask again when the connection was lost on the way: asking changes
-        nothing, and the QEMU may be gone or have another connection now."""
-        try:
-            return await question(await self._find(vm))
-        except (OutcomeUnknown, HostUnreachable):
-            await self._scan()
-            try:
-                return await question(await self._find(vm))
-            except OutcomeUnknown as error:
-                raise HostUnreachable(error.message) from error
-
-    async def _find(self, vm: UUID) -> Qemu:
-        """The VM's QEMU, connected.
-
-        :raise NotFound: there is none, and every monitor could be asked.
-        :raise MonitorBusy: the monitor that is or may be the VM's is taken.
-        """
-        found = self._connected(vm)
-        if found is None and self._scanning is not None:
-            # A scan is already running: most often it finds this one too.
-            await asyncio.wait([self._scanning])
-            found = self._connected(vm)
-        if found is not None:
-            return found
-        problems = await self._scan()
-        taken: VmtuneError | None = None
-        for path, qemu in self._qemus.items():
-            if qemu.known and qemu.uuid == vm and qemu.monitor.connected:
-                return qemu
-            if not qemu.known or qemu.uuid == vm:
-                taken = taken or problems.get(path)
-        raise taken or NotFound(f"{self._folder} has no socket of a QEMU with the UUID {vm}")
-
-    def _connected(self, vm: UUID) -> Qemu | None:
-        """The VM's QEMU, if it is connected already."""
-        for qemu in self._qemus.values():
-            if qemu.known and qemu.uuid == vm and qemu.monitor.connected:
-                return qemu
-        return None
-
-    async def _waiting_for(self, source: Qemu) -> Qemu:
-        """The QEMU here that waits for *source*."""
-        problems = await self._scan()
-        for path, qemu in self._qemus.items():
-            if qemu.known and qemu.uuid != source.uuid:
-                continue
-            if path in problems:
-                raise problems[path]
-            if await self._state(qemu) is VmState.INCOMING:
-                return qemu
-        raise CommandRefused(
-            f"no QEMU in {self._folder} waits for {source.name}",
-            field="destination",
-            code="no_incoming_qemu",
-            remedy="start one there with the same -uuid, and with -incoming defer",
-        )
-
-    async def _scan(self) -> dict[Path, VmtuneError]:
-        """Connect to every socket of the folder; what could not be reached, and why."""
-        scan = asyncio.create_task(self._scan_now())
-        self._scanning = scan
-        try:
-            return await scan
-        finally:
-            if self._scanning is scan:
-                self._scanning = None
-
-    async def _scan_now(self) -> dict[Path, VmtuneError]:
-        paths = self._sockets()
-        gone = [self._qemus.pop(path) for path in self._qemus.keys() - set(paths)]
-        for qemu in gone:
-            self._aborted.discard(qemu.uuid)
-            self._prior.pop(qemu.uuid, None)
-        for path in paths:
-            if path not in self._qemus:
-                self._qemus[path] = Qemu(path, self._link, self._heard, self._lost, self.tunables)
-        qemus = [self._qemus[path] for path in paths]
-        await asyncio.gather(*(qemu.close() for qemu in gone))
-        answers = await asyncio.gather(*(q.connect() for q in qemus), return_exceptions=True)
-        problems: dict[Path, VmtuneError] = {}
-        for qemu, answer in zip(qemus, answers, strict=True):
-            if isinstance(answer, VmtuneError):
-                problems[qemu.path] = answer
-                left_behind = answer.problems[0].code == NO_QEMU
-                if left_behind and self._qemus.get(qemu.path) is qemu:
-                    del self._qemus[qemu.path], problems[qemu.path]
-            elif isinstance(answer, BaseException):
-                raise answer
-        return problems
-
     def _sockets(self) -> list[Path]:
-        """The folder's sockets.
-
-        :raise HostUnreachable: it is no folder, or may not be read.
-        """
-        try:
-            with os.scandir(self._folder) as entries:
-                names = [e.name for e in entries if e.name.endswith(_SUFFIXES)]
-        except OSError as error:
-            raise HostUnreachable(
-                f"the folder {self._folder} cannot be read: {error.strerror}",
-                field="uri",
-                remedy="name the folder that holds the QMP sockets",
-            ) from error
-        return sorted(self._folder / name for name in names)
+        return sockets_in(self._folder.path)
 
     def _link(self, path: Path, on_event: OnEvent, on_lost: Callable[[], None]) -> Link:
         return QmpMonitor(
@@ -678,6 +566,10 @@ class QmpDriver:
             guard=self._guard,
         )
 
+    def _gone(self, qemu: Qemu) -> None:
+        self._aborted.discard(qemu.uuid)
+        self._prior.pop(qemu.uuid, None)
+
     def _heard(self, qemu: Qemu, name: str, data: Mapping[str, Any]) -> None:  # any JSON
         translated = _EVENTS.get(name)
         if translated is not None and qemu.known:
@@ -688,38 +580,6 @@ class QmpDriver:
         if qemu.known:
             text = f"the connection to {qemu.path} was lost"
             self._hub.publish(DriverEvent(EventKind.CONNECTION_LOST, qemu.uuid, text))
-
-
-async def _nodes(qemu: Qemu) -> dict[str, Disk]:
-    """Its disks, by their block nodes."""
-    process = qemu.process()
-    return await read_disks(qemu.monitor, process.pid if process is not None else None)
-
-
-async def _pairs(source: Qemu, waiting: Qemu, values: Mapping[str, Value]) -> list[Pair]:
-    """The disks that a migration copies, as libvirt would choose them.
-
-    :raise CommandRefused: one has no counterpart, or that is the same file.
-    """
-    if not any(values.get(name) is True for name in COPIES):
-        return []
-    named = values.get("copy_disks")
-    there = {disk.target: (node, disk) for node, disk in (await _nodes(waiting)).items()}
-    pairs: list[Pair] = []
-    for node, disk in (await _nodes(source)).items():
-        chosen = disk.target in targets(named) if isinstance(named, str) else disk.is_copied
-        if not chosen:
-            continue
-        found = there.get(disk.target)
-        if found is None or as_seen(found[1]).is_same(disk):
-            raise CommandRefused(
-                f"the QEMU that waits has no disk {disk.target} of its own",
-                field="values.copy_storage",
-                code="copy_not_waited_for",
-                remedy="start it with the same devices, and an image of the same size for each",
-            )
-        pairs.append(Pair(disk.target, node, found[0]))
-    return pairs
 
 
 def _direct(destination: Driver) -> QmpDriver:

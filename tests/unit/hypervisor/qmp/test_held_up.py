@@ -12,7 +12,7 @@ from vmtune.model.host.facts import VmState
 async def test_it_is_listed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     driver, _ = fake_pair()
     await driver.list_vms()
-    (qemu,) = driver._qemus.values()
+    (qemu,) = driver._folder.qemus
 
     async def hang(*_: object) -> None:
         raise OutcomeUnknown("QEMU did not answer query-status within 30 s")

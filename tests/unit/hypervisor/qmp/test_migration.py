@@ -254,7 +254,7 @@ async def test_another_qemu_behind_the_socket_is_not_taken_for_the_first() -> No
     source, destination = fake_pair(paced=True)
     handle = await source.start_migration(order(), destination)
     qemu = only(source)
-    (link,) = (q.monitor for q in source._qemus.values())
+    (link,) = (q.monitor for q in source._folder.qemus)
     # Connected anew to a QEMU that was started anew, before the follower looked.
     link.connections += 1
     qemu.outgoing = FakeMigration()
