@@ -55,7 +55,8 @@ class RunCreate(Model):
     )  # fmt: skip
     kvm: StrictBool | None = Field(
         default=None,
-        description="Null: use KVM if available. For migrations only; a boot scenario has its own.",
+        description="Null: use KVM if available. For migrations, and block scenarios "
+        "with a driver; a boot scenario has its own.",
     )
     overrides: list[StrictStr] = Field(
         default=[], max_length=50, description="Codes of blockers to override."

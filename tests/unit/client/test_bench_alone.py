@@ -48,20 +48,27 @@ def test_disks_are_loaded_by_a_guest(real: Api, vmtune: Vmtune) -> None:
     assert run["scenario"].startswith("block/null-co-randread-4k-64-4-4queues-2iothreads.")
     setup = vmtune("bench", "show", run["id"], "--json").document["setup"]
     assert setup["driver"] == {"vcpus": 2, "interrupts": True}
-    for option in (("--queues", "2"), ("--disks", "2"), ("--iothreads", "2"), ("--interrupts",)):
+    for option in (
+        ("--queues", "2"),
+        ("--disks", "2"),
+        ("--iothreads", "2"),
+        ("--interrupts",),
+        ("--no-kvm",),
+    ):
         refused = vmtune("bench", "block", *option)
         assert refused.code != 0
-        assert f"{option[0]} needs --guest-driver" in refused.err
+        assert f"{option[0].replace('no-', '')} needs --guest-driver" in refused.err
     refused = vmtune("bench", "block", "--guest-driver", "--iodepth", "1025")
     assert "places" in refused.err
 
 
 def test_iothreads_are_compared_as_cells(real: Api, vmtune: Vmtune) -> None:
     ran = vmtune("bench", "block", "--guest-driver", "--disks", "2", "--iothreads", "1,2",
-                 "--blocks", "1", "--name", "threads")  # fmt: skip
+                 "--blocks", "1", "--name", "threads", "--no-kvm")  # fmt: skip
     assert ran.code == 0, ran.err
     assert "threads/null-co-randread-4k-1-1-2disks " in ran.out
     assert "threads/null-co-randread-4k-1-1-2disks-2iothreads " in ran.out
+    assert vmtune("bench", "campaign", "show", "threads", "--json").document["kvm"] is False
 
 
 def test_a_boot_is_one_run(real: Api, vmtune: Vmtune) -> None:

@@ -107,6 +107,10 @@ async def test_disks_are_loaded_by_a_guest_without_fio(store: Store, tmp_path: P
             assert (order.kvm, order.scenario) == (kvm, scenario)
             assert done.environment["accelerator"] == ("kvm" if kvm else "tcg")
             assert "fio" not in done.environment
+            chosen = RunRequest(to_json(scenario), kvm=False)
+            assert (await made.it.ended((await made.it.runs.start(chosen)).run)).state.ended
+            (_, order) = made.it.runner.orders
+            assert isinstance(order, BlockOrder) and not order.kvm
 
 
 async def test_a_boot_is_recorded_whole(bench: Bench) -> None:

@@ -9621,7 +9621,7 @@ export interface components {
             qemu: string;
             /**
              * Kvm
-             * @description Null: use KVM if available. For migrations only; a boot scenario has its own.
+             * @description Null: use KVM if available. For migrations, and block scenarios with a driver; a boot scenario has its own.
              */
             kvm?: boolean | null;
             /**

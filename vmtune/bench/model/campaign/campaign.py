@@ -20,7 +20,13 @@ from annotated_types import Interval, MaxLen
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, METRICS_OF, PRIMARY, judged_metrics
 from vmtune.bench.model.runs.run import Testbed
-from vmtune.bench.model.scenario.any_kind import OVERRIDABLE, AnyScenario, from_json, kind_of
+from vmtune.bench.model.scenario.any_kind import (
+    OVERRIDABLE,
+    AnyScenario,
+    from_json,
+    has_guest,
+    kind_of,
+)
 from vmtune.bench.model.scenario.any_kind import to_json as scenario_to_json
 from vmtune.bench.model.scenario.parts import NO_PACKS, Text
 from vmtune.bench.model.settable import settable
@@ -168,7 +174,7 @@ class Campaign:
     :param margin_percent: a ratio within it of 1 counts as no difference.
     :param warmup_runs: runs before the first block, of the arms in turn, that are discarded.
     :param kvm: whether to use KVM; None: where the machine has a usable one. For migrations
-        alone: the scenario of a boot says it.
+        and guests that load disks: the scenario of a boot says it.
     :param overrides: codes of preflight findings that are to stop nothing.
     :raise InvalidInput: with a problem for each part that cannot be accepted.
     """
@@ -224,9 +230,10 @@ class Campaign:
              f"the seed {self.seed} is not from 0 to 2^63 - 1", "leave it out to have one drawn"),
             ("primary_metric", self.primary_metric in judged, "invalid_metric",
              self._no_metric(), "use one of " + ", ".join(judged)),
-            ("kvm", self.kvm is None or self.kind is ScenarioKind.MIGRATION, "not_for_kind",
+            ("kvm", self.kvm is None or has_guest(self.scenario), "not_for_kind",
              f"a {self.kind} has no choice of its own whether to use KVM",
-             "leave it out: a boot's scenario says its accelerator, and blocks need none"),
+             "leave it out: a boot's scenario says its accelerator, and blocks without a driver "
+             "need none"),
             ("margin_percent", 0 < self.margin_percent < 100, "invalid_value",
              f"a margin of {self.margin_percent:g} % is not above 0 and below 100 %",
              f"{DEFAULT_MARGIN_PERCENT:g} is usual"),

@@ -136,6 +136,7 @@ class MatrixPlan:
 
     :param arms: one alone is measured, and compared with nothing.
     :param primary_metric: empty for the kind's own.
+    :param kvm: of guests that load disks; None: by KVM where there is one.
     """
 
     name: Annotated[str, Written(_read_name)]
@@ -150,6 +151,7 @@ class MatrixPlan:
     primary_metric: Annotated[str, MaxLen(100)] = ""
     margin_percent: Annotated[float, Interval(ge=0.01, le=99.99)] = DEFAULT_MARGIN_PERCENT
     published: PublishedChoice | None = None
+    kvm: bool | None = None
 
     @property
     def matrix(self) -> BlockMatrix | BootMatrix | SrcuMatrix:
@@ -218,6 +220,7 @@ def campaign_of(plan: MatrixPlan) -> Campaign:
         primary_metric=plan.primary_metric,
         margin_percent=plan.margin_percent,
         published=plan.published,
+        kvm=plan.kvm,
     )
 
 

@@ -100,3 +100,10 @@ def _kind(raw: object, where: str, base: AnyScenario | None) -> ScenarioKind:
         code="other_kind" if known else "not_a_choice",
         remedy=f"use {words}",
     )
+
+
+def has_guest(scenario: AnyScenario) -> bool:
+    """Whether a run has a guest that may run by KVM or TCG, as the run wants."""
+    if isinstance(scenario, BlockScenario):
+        return scenario.driver is not None
+    return isinstance(scenario, Scenario)

@@ -15,7 +15,7 @@ from vmtune.bench.migration.scenarios import why_not
 from vmtune.bench.model.campaign.campaign import HostLoad
 from vmtune.bench.model.runs.run import Run, RunState, Slot, Testbed
 from vmtune.bench.model.runs.series import Head, Series
-from vmtune.bench.model.scenario.any_kind import AnyScenario, kind_of, to_json
+from vmtune.bench.model.scenario.any_kind import AnyScenario, has_guest, kind_of, to_json
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.settable import settable
@@ -50,7 +50,8 @@ class RunRequest:
     :param profile: its values, and its steps if it has any, are laid over the scenario's.
     :param values: tunables as people write them, laid over all; null unsets one.
     :param qemu: a QEMU by its name in the settings; empty for the installed one.
-    :param kvm: None: where this machine can. For migrations alone, as *overrides* are.
+    :param kvm: None: where this machine can. For migrations, as *overrides* are, and
+        for guests that load disks.
     :param overrides: codes of preflight findings that are overridden.
     :param host_load: what else the machine does meanwhile.
     :param slot: of which campaign it is.
@@ -314,7 +315,7 @@ def _check_alone(scenario: AnyScenario, request: RunRequest, revision: Revision 
     kind = kind_of(scenario)
     given = {
         "testbed": request.testbed is not Testbed.DIRECT,
-        "kvm": request.kvm is not None,
+        "kvm": request.kvm is not None and not has_guest(scenario),
         "qemu": bool(request.qemu) and _is_live(scenario),
         "overrides": bool(request.overrides),
         "profile": revision is not None and bool(revision.steps),

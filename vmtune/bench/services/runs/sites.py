@@ -17,7 +17,7 @@ from vmtune.bench.machine.environment import Environment, Subject, read_environm
 from vmtune.bench.migration import order
 from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.bench.model.runs.run import Run, Testbed
-from vmtune.bench.model.scenario.any_kind import AloneScenario, AnyScenario
+from vmtune.bench.model.scenario.any_kind import AloneScenario, AnyScenario, has_guest
 from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.boot import BootScenario
 from vmtune.bench.model.scenario.migration import Scenario, Transport
@@ -145,8 +145,7 @@ class Testbeds:
     def kvm(self, wanted: bool | None, scenario: AnyScenario | None = None) -> bool:
         """Whether a run is to use KVM: where it does not say so, if it can. Blocks are mostly
         served without a guest, and a boot's scenario says it."""
-        loads_disks = isinstance(scenario, BlockScenario) and scenario.driver is not None
-        if isinstance(scenario, AloneScenario) and not loads_disks:
+        if isinstance(scenario, AloneScenario) and not has_guest(scenario):
             return scenario.needs_kvm
         return self._kvm_usable() if wanted is None else wanted
 

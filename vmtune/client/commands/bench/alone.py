@@ -57,6 +57,7 @@ class Wanted:
     name: str = ""
     blocks: int | None = None
     seed: int | None = None
+    kvm: bool | None = None
 
     @property
     def single(self) -> bool:
@@ -83,7 +84,8 @@ class Wanted:
         """The request body of a single run."""
         cell = {self.names[each]: choices[0] for each, choices in self.lists.items()}
         scenario = {"kind": self.kind, "cell": cell, **self.rest}
-        return {"scenario": scenario, "qemu": _named(self.arms[0]), "values": dict(self.values)}
+        run = {"scenario": scenario, "qemu": _named(self.arms[0]), "values": dict(self.values)}
+        return run if self.kvm is None else {**run, "kvm": self.kvm}
 
     @property
     def campaign(self) -> Document:
@@ -102,7 +104,8 @@ class Wanted:
             "blocks": self.times,
             self.kind: {**{n: list(each) for n, each in self.lists.items()}, **self.rest},
         }
-        return plan if self.seed is None else {**plan, "seed": self.seed}
+        chosen = {"seed": self.seed, "kvm": self.kvm}
+        return {**plan, **{name: each for name, each in chosen.items() if each is not None}}
 
 
 def _named(arm: str) -> str:
@@ -178,6 +181,7 @@ def wanted(
     names: Mapping[str, str],
     rest: Mapping[str, Json],
     options: Mapping[str, Json],
+    kvm: bool | None = None,
 ) -> Wanted:
     """What the options request; the service chooses the rest."""
     return Wanted(
@@ -190,6 +194,7 @@ def wanted(
         options["name"] or "",
         options["blocks"],
         options["seed"],
+        kvm,
     )
 
 

@@ -75,6 +75,7 @@ _NAMES = {
     "--interrupts", is_flag=True,
     help="With --guest-driver: the guest halts until a disk interrupts, instead of polling.",
 )  # fmt: skip
+@click.option("--kvm/--no-kvm", default=None, help="With --guest-driver: default KVM if available.")
 @click.option(
     "--vm", metavar="VM",
     help="Measure a running VM instead of a new QEMU: its --node is exported read-only, or else a "
@@ -103,6 +104,7 @@ def block(
     iothreads: tuple[str, ...],
     vcpus: int | None,
     interrupts: bool,
+    kvm: bool | None,
     vm: str | None,
     device: str | None,
     yes: bool,
@@ -132,9 +134,10 @@ def block(
     if vm is None and device:
         raise click.UsageError("--in-guest needs --vm")
     of_guest = {"disks": disks, "queues": queues, "iothreads": iothreads}
-    alone = {**of_guest, "vcpus": vcpus, "interrupts": interrupts}
-    if not guest and any(alone.values()):
-        option = next(name for name, value in alone.items() if value)
+    alone = {**of_guest, "vcpus": vcpus, "interrupts": interrupts or None, "kvm": kvm}
+    given = [name for name, value in alone.items() if value not in (None, ())]
+    if not guest and given:
+        option = given[0]
         raise click.UsageError(f"--{option} needs --guest-driver")
     names = listed(nodes)
     target = None
@@ -160,7 +163,7 @@ def block(
         "target": target,
         "driver": driver,
     }
-    asked = wanted("block", lists, _NAMES, rest, options)
+    asked = wanted("block", lists, _NAMES, rest, options, kvm)
     if asked.live and not confirmed(session, asked, yes):
         return ERROR
     return measure(session, asked, no_wait)
