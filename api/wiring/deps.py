@@ -241,7 +241,7 @@ async def open_container(
             plans,
             engine,
             job,
-            IntentService(ForecastService(store, plans), plans),
+            IntentService(ForecastService(store, plans), plans, hosts),
         )
         job.register(engine)
         found = MigrationJob(*migrating, Trigger.OBSERVED)

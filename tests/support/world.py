@@ -153,7 +153,7 @@ def assemble(
     observer = Observer(
         store, hosts, assignments, jobs, found.departed, MigrationRecords(store, bus)
     )
-    intents = IntentService(ForecastService(store, plans), plans)
+    intents = IntentService(ForecastService(store, plans), plans, hosts)
     migrations = MigrationService(store, bus, hosts, plans, jobs, job, intents)
     planner = EvacuationPlanner(store, hosts, plans)
     mover = VmMover(store, bus, planner, migrations, job, jobs)

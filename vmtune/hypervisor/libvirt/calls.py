@@ -390,6 +390,17 @@ class Connection:
             info = self._raw.getInfo()
         return int(info[2]), int(info[1]) << 20
 
+    def idle_cpu_s(self) -> float | None:
+        """For how long its CPUs together had nothing to do; None if libvirt does not know."""
+        try:
+            with self.errors():
+                found: Mapping[str, int] = self._raw.getCPUStats(-1, 0)  # of all CPUs together
+        except LibvirtRefused:
+            return None
+        if "idle" not in found:
+            return None
+        return (int(found["idle"]) + int(found.get("iowait", 0))) / 1e9
+
     def available_memory(self) -> int | None:
         """Bytes that are free, or that the host's caches would give back; None if libvirt does not
         know."""

@@ -170,6 +170,7 @@ def read_host(connection: Connection, daemon: LocalDaemon | None, peer_uri: str)
         memory_bytes=memory_bytes,
         memory_available_bytes=None if available is None else min(available, memory_bytes),
         local=False,
+        cpu_idle_s=connection.idle_cpu_s(),
     )
     if daemon is None:
         return host

@@ -20,6 +20,7 @@ class LocalHost:
 
     :param machine_id: /etc/machine-id, the same as long as the system is installed.
     :param kvm: /dev/kvm exists.
+    :param cpu_idle_s: for how long its CPUs together had nothing to do, since it was booted.
     :param can_lock_beyond_limits: this process has CAP_SYS_RESOURCE, so that what it
         starts can be given a higher locked-memory limit.
     """
@@ -33,6 +34,7 @@ class LocalHost:
     sysctls: MappingProxyType[str, int]
     can_lock_beyond_limits: bool | None
     memory_available_bytes: int | None = None
+    cpu_idle_s: float | None = None
 
 
 def read_local_host(root: Path = Path("/")) -> LocalHost:
@@ -56,7 +58,16 @@ def read_local_host(root: Path = Path("/")) -> LocalHost:
         memory_available_bytes=_memory_bytes(meminfo, "MemAvailable:"),
         sysctls=MappingProxyType(sysctls),
         can_lock_beyond_limits=has_capability(_read(root / "proc/self/status"), _CAP_SYS_RESOURCE),
+        cpu_idle_s=_idle_s(_read(root / "proc/stat")),
     )
+
+
+def _idle_s(stat: str) -> float | None:
+    """Of all CPUs together: user, nice, system, idle and iowait are the first (proc_stat(5))."""
+    fields = stat.partition("\n")[0].split()
+    if len(fields) < 6 or fields[0] != "cpu":
+        return None
+    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory_bytes(meminfo: str, name: str) -> int | None:

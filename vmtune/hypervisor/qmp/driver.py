@@ -141,6 +141,7 @@ class QmpDriver:
             sysctls=host.sysctls,
             can_lock_beyond_limits=host.can_lock_beyond_limits,
             ring_reset_ends_early=resets_end_early(reset.ends_early, host.kernel),
+            cpu_idle_s=host.cpu_idle_s,
         )
 
     async def list_vms(self) -> Sequence[VmSummary]:

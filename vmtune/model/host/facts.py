@@ -102,6 +102,8 @@ class HostFacts:
         migrations, if there are none; empty where there are, or where it cannot be seen.
     :param can_lock_beyond_limits: whether the daemon that starts QEMU may raise its
         locked-memory limit (CAP_SYS_RESOURCE); None where it cannot be seen.
+    :param cpu_idle_s: for how long its CPUs together had nothing to do, since it was booted; None
+        where that cannot be seen.
     :param ring_reset_ends_early: the kernel empties dirty rings in part when a signal is pending
         (:mod:`vmtune.model.host.ring_reset`); None where that is unknown.
     """
@@ -123,6 +125,7 @@ class HostFacts:
     memory_available_bytes: int | None = None
     ring_reset_ends_early: bool | None = None
     no_certificates_in: str = ""
+    cpu_idle_s: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

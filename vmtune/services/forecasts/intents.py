@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from vmtune.errors import Blocked, InvalidInput, Problem
@@ -13,9 +13,12 @@ from vmtune.model.host.facts import VmFacts
 from vmtune.model.migration.intent import Intent, Otherwise, describe, parse_intent
 from vmtune.model.migration.stated_intent import StatedIntent
 from vmtune.services.forecasts.forecasts import ForecastService
+from vmtune.services.forecasts.free_cores import free_cores, look
+from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.services.tuning.profiles import RawSteps
 
+_PARALLEL = {"multifd", "multifd_channels", "multifd_compression", "zero_copy_send"}
 _OFFERED = 3
 """How many of the nearest intents a refusal names."""
 
@@ -44,9 +47,10 @@ class IntentPlan:
 class IntentService:
     """Chooses settings for intents. Changes nothing."""
 
-    def __init__(self, forecasts: ForecastService, plans: PlanService) -> None:
+    def __init__(self, forecasts: ForecastService, plans: PlanService, hosts: HostService) -> None:
         self.forecasts = forecasts
         self._plans = plans
+        self._hosts = hosts
 
     async def plan(
         self,
@@ -122,14 +126,23 @@ class IntentService:
                 vm, profile, revision, destination, values=given, steps=steps
             )
         limit = intent.max_bandwidth_bytes_per_s
+        both = (planned.driver, await self._hosts.driver(destination))
+        before = await look(both)
         basis = await self.forecasts.basis(planned, destination, limit)
         pinned = frozenset(given) | frozenset(planned.desired.values)
-        chosen = choose(intent, basis, _offer(planned.facts), pinned)
-        added = {choice.tunable: choice.value for choice in chosen.choices}
-        tried = await self._plans.plan(
-            vm, profile, revision, destination, values={**given, **added}, steps=steps
-        )
-        blocked = {finding.tunable for finding in tried.plan.blockers()}
+        offer = _offer(planned.facts, await free_cores(both, before))
+
+        async def attempt(offer: Offer) -> tuple[Chosen, Planned, set[str | None]]:
+            chosen = choose(intent, basis, offer, pinned)
+            added = {choice.tunable: choice.value for choice in chosen.choices}
+            tried = await self._plans.plan(
+                vm, profile, revision, destination, values={**given, **added}, steps=steps
+            )
+            return chosen, tried, {finding.tunable for finding in tried.plan.blockers()}
+
+        chosen, tried, blocked = await attempt(offer)
+        if blocked & _PARALLEL:  # what was expected of it counts no more
+            chosen, tried, blocked = await attempt(replace(offer, multifd=False))
         kept = [choice for choice in chosen.choices if choice.tunable not in blocked]
         stated = StatedIntent(
             intent,
@@ -155,13 +168,14 @@ class IntentService:
         )
 
 
-def _offer(facts: VmFacts) -> Offer:
-    """By the source alone: what the destination lacks is a blocker of the plan. How many cores are
-    free is not known."""
+def _offer(facts: VmFacts, free_cores: float | None) -> Offer:
+    """By the source alone: what the destination lacks is a blocker of the plan."""
     return Offer(
         multifd="multifd" in facts.capabilities,
         zstd="zstd" in facts.compression_methods,
+        zero_copy="zero-copy-send" in facts.capabilities,
         postcopy="postcopy-ram" in facts.capabilities,
+        free_cores=free_cores,
     )
 
 

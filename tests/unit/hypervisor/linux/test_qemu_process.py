@@ -82,6 +82,7 @@ def test_a_host_is_read_from_proc(tmp_path: Path) -> None:
         "proc/sys/vm/max_map_count": "65530\n",
         "proc/sys/net/core/optmem_max": "131072\n",
         "proc/meminfo": "MemTotal:  1024 kB\nMemFree:  1 kB\nMemAvailable:  512 kB\n",
+        "proc/stat": "cpu  10 0 5 700 50 0 0 0 0 0\ncpu0 5 0 2 350 25 0 0 0 0 0\n",
         "proc/self/status": "CapEff:\t0000000001000000\n",
         "etc/machine-id": "abc\n",
     }.items():
@@ -91,6 +92,7 @@ def test_a_host_is_read_from_proc(tmp_path: Path) -> None:
     assert host.sysctls == {"vm_max_map_count": 65530, "net_core_optmem_max_bytes": 131072}
     assert host.memory_bytes == 1 << 20
     assert host.memory_available_bytes == 1 << 19
+    assert host.cpu_idle_s == 750 / os.sysconf("SC_CLK_TCK")
     assert host.machine_id == "abc"
     assert host.can_lock_beyond_limits is True
     assert host.kvm is False
@@ -101,6 +103,7 @@ def test_a_host_that_hides_proc_is_unknown_not_zero(tmp_path: Path) -> None:
     assert host.sysctls == {}
     assert host.memory_bytes is None
     assert host.memory_available_bytes is None
+    assert host.cpu_idle_s is None
     assert host.can_lock_beyond_limits is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,12 @@ from tests.support.fakes import VM
 from tests.support.world import World, world
 from vmtune.engine import dirty_probe
 from vmtune.errors import Blocked, InvalidInput
+from vmtune.model.host.facts import HostFacts
 from vmtune.model.migration.intent import Goal, dump_intent, parse_intent
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.migration.stated_intent import goals_kept
 from vmtune.model.profile import Target
+from vmtune.services.forecasts import free_cores
 from vmtune.services.tuning.planning import Planned
 
 MIB = 1 << 20
@@ -205,3 +208,35 @@ async def test_a_start_asks_the_hosts_no_more_than_twice(
         record = await it.migrations.start(VM, "b", intent=GOALS)
     assert record.wanted["downtime_limit_ms"] == 95
     assert len(asked) == 2
+
+
+def idle(it: World, monkeypatch: pytest.MonkeyPatch, cores: dict[str, float]) -> None:
+    """Have so many cores of the hosts be free."""
+    for host, free in cores.items():
+        driver = it.drivers[host]
+
+        async def facts(known: HostFacts = driver._facts, free: float = free) -> HostFacts:
+            return replace(known, cpu_idle_s=free * time.monotonic())
+
+        monkeypatch.setattr(driver, "host_facts", facts)
+
+
+async def test_channels_are_chosen_by_the_cores_that_both_hosts_have_free(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of its 64 MiB takes longer than the deadline, unless it is compressed."""
+    it.source.ring.changed_mib_per_s = 1
+    del it.source.parameters["max-bandwidth"]
+    monkeypatch.setattr(free_cores, "_LEAST_S", 0.01)
+    tight = {"max_silence_ms": 500, "deadline_s": 3, "max_bandwidth_bytes_per_s": 20 * MIB}
+    alone = await it.migrations.intents.plan(tight, VM, "b")
+    assert "multifd" not in alone.stated.chosen, "nobody knows how many cores are free"
+    idle(it, monkeypatch, {"a": 8, "b": 4})
+    found = await it.migrations.intents.plan(tight, VM, "b")
+    wanted = {item.tunable: item.wanted for item in found.planned.plan.items}
+    assert wanted["multifd_compression"] == "zstd"
+    assert wanted["multifd_channels"] in (2, 3)
+    assert "cores are free" in found.stated.chosen["multifd_channels"]
+    idle(it, monkeypatch, {"a": 8, "b": 1})
+    busy = await it.migrations.intents.plan(tight, VM, "b")
+    assert "multifd" not in busy.stated.chosen
