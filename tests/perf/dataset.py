@@ -18,6 +18,7 @@ import json
 import math
 import random
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,19 @@ def _seen(result: RunResult) -> dict[str, Any]:  # any: JSON
     }
 
 
+def probe_of(
+    wanted: Drawn,
+    others: Iterable[dict[str, Any] | None],  # any: JSON
+) -> dict[str, Any] | None:
+    """The probe of one of *others* whose guest does the same; None where it is to be made."""
+    shape = {"memory_bytes": wanted.scenario.vm.memory_bytes, "vcpus": wanted.scenario.vm.vcpus}
+    same = shape | {"workload": asdict(wanted.scenario.workload)}
+    for one in others:
+        if one and one.get("probe") and all(one.get(name) == same[name] for name in same):
+            return dict(one["probe"])
+    return None
+
+
 def collect(results: Path, count: int, seed: int) -> list[dict[str, Any]]:  # any: JSON
     """The first *count* migrations of *seed*, by number. Those that the file *results* does not
     have are done, and appended to it."""
@@ -231,8 +245,9 @@ def collect(results: Path, count: int, seed: int) -> list[dict[str, Any]]:  # an
                 continue
             first = number - number % OF_ONE_WORKLOAD
             alike = (have.get(other) for other in range(first, number))
-            probed = next((one["probe"] for one in alike if one and one.get("probe")), None)
-            found = have[number] = migrate(drawn(seed, number), at, probed)
+            wanted = drawn(seed, number)
+            probed = probe_of(wanted, alike)
+            found = have[number] = migrate(wanted, at, probed)
             with results.open("a") as file:
                 file.write(json.dumps(found) + "\n")
             took = found["totals"] and found["totals"]["total_time_ms"]

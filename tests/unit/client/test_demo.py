@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,17 @@ def test_the_promise_is_a_line() -> None:
     shown = list(lines(promised(212, True)))
     assert all(len(line) <= 80 for line in shown)
     assert any("no, aborted after" in line for line in shown)
+
+
+def test_the_forecast_stands_next_to_the_outcome() -> None:
+    figures = {"total_ms": {"low": 4e3, "likely": 5e3, "high": 1.2e4}, "silence_ms": None}
+    happened = {"total_ms": 4515.0, "silence_ms": 51.0, "sent_bytes": 1 << 27}
+    kept = {"basis": "before", "happened": happened, "sent_bytes": None, **figures}
+    running = {"basis": "running", "happened": happened, "sent_bytes": None, **figures}
+    shown = list(lines(replace(promised(51, True), forecasts=[running, kept])))
+    assert all(len(line) <= 80 for line in shown)
+    rows = [line.split() for line in shown if line.startswith("total time")]
+    assert rows == [["total", "time", "5.0", "s", "(4.0", "s", "to", "12", "s)", "4.5", "s"]]
 
 
 def test_steps_for_the_same_reason_are_one_line() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from tests.perf.dataset import OF_ONE_WORKLOAD, SEED, drawn
+from tests.perf.dataset import OF_ONE_WORKLOAD, SEED, drawn, probe_of
 from tests.perf.dataset_file import PUBLISHED, pack, read_lines, unpack, unpack_lines
 
 MIGRATION: dict[str, Any] = {  # any: JSON
@@ -99,3 +99,15 @@ def test_the_published_file_is_what_it_says_it_is() -> None:
         assert one["workload"] == asdict(asked.scenario.workload)
         assert one["values"] == dict(asked.scenario.values)
         assert (one["totals"] is not None) == (one["state"] == "completed")
+
+
+def test_a_probe_serves_only_a_guest_that_does_the_same() -> None:
+    """Also where a folder of another seed is gone on with, or of before drawing was changed."""
+    published = unpack(PUBLISHED)
+    first = next(
+        one for one in published if one["probe"] and one["probe"]["number"] == one["number"]
+    )
+    number = first["number"]
+    assert probe_of(drawn(SEED, number + 1), [None, first]) == first["probe"]
+    assert probe_of(drawn(SEED, number + OF_ONE_WORKLOAD), [first]) is None
+    assert probe_of(drawn(SEED, number), [first | {"probe": None}]) is None
