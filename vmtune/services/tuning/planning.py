@@ -11,7 +11,7 @@ from vmtune.errors import CommandRefused, InvalidInput, NotFound
 from vmtune.hypervisor.asking import once_asked
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, HostFacts, VmFacts, VmState, VmSummary
-from vmtune.model.host.hardware import Hardware
+from vmtune.model.host.hardware import Hardware, Offer
 from vmtune.model.host.network import with_network
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.situation import Destination, Permissions, Situation
@@ -142,13 +142,15 @@ class PlanService:
             desired = await self._assignments.choose(vm, name, None, revision, values, steps)
         goal: Destination | None = None
         if looking is not None:
-            facts, seen = await asyncio.gather(_with_disks(driver, facts, desired.values), looking)
+            copies = any(desired.values.get(each) is True for each in COPIES)
+            measured, (seen, offer) = await asyncio.gather(
+                _with_disks(driver, facts, desired.values), self._offered(looking, facts, copies)
+            )
+            if facts.hardware is None:  # without libvirt: by now it is known which disks it has
+                offer = await self._offer(seen, measured, copies)
+            facts = measured
             destination, driver_there = seen.name, seen.driver
-            goal = await self._destination(seen, name, facts)
-            if facts.hardware is not None:
-                copies = any(desired.values.get(each) is True for each in COPIES)
-                offer = await offer_of(self._store, destination, driver_there, facts, copies=copies)
-                goal = replace(goal, offer=offer)
+            goal = replace(await self._destination(seen, name, facts), offer=offer)
             same = goal.host.uuid == host.uuid and host.connection is Connection.LIBVIRT
             if destination == name or same:
                 raise InvalidInput(
@@ -220,6 +222,19 @@ class PlanService:
         driver = await self._hosts.driver(name)
         host, vms = await asyncio.gather(self._hosts.facts(name), driver.list_vms())
         return _Seen(name, driver, host, vms)
+
+    async def _offered(
+        self, looking: Awaitable[_Seen], facts: VmFacts, copies: bool
+    ) -> tuple[_Seen, Offer | None]:
+        """The destination, and what it offers. Where its disks are, the VM's configuration says:
+        nobody has to wait for how large they are."""
+        seen = await looking
+        return seen, await self._offer(seen, facts, copies)
+
+    async def _offer(self, seen: _Seen, facts: VmFacts, copies: bool) -> Offer | None:
+        if facts.hardware is None:
+            return None
+        return await offer_of(self._store, seen.name, seen.driver, facts, copies=copies)
 
     async def _destination(self, seen: _Seen, source: str, facts: VmFacts) -> Destination:
         """The destination without what it offers."""
