@@ -391,7 +391,9 @@ async def test_answers_that_show_samples_or_events_say_so(api: Api) -> None:
 
     def note(*given: Any) -> None:
         tables = set(re.findall(r"(?:FROM|JOIN) (\w+)", given[2]))
-        read.setdefault(now.get(), set()).update({"sample_chunks", "events"} & tables)
+        read.setdefault(now.get(), set()).update(
+            {"sample_chunks", "disk_chunks", "events"} & tables
+        )
 
     engine = api.container.freshness._changes._database._engine
     event.listen(engine, "before_cursor_execute", note)
