@@ -68,7 +68,6 @@ def test_iothreads_are_compared_as_cells(real: Api, vmtune: Vmtune) -> None:
     assert ran.code == 0, ran.err
     assert "threads/null-co-randread-4k-1-1-2disks " in ran.out
     assert "threads/null-co-randread-4k-1-1-2disks-2iothreads " in ran.out
-    assert vmtune("bench", "campaign", "show", "threads", "--json").document["kvm"] is False
 
 
 def test_a_boot_is_one_run(real: Api, vmtune: Vmtune) -> None:
@@ -98,6 +97,13 @@ def test_lists_are_a_campaign_compared_cell_by_cell(real: Api, vmtune: Vmtune) -
                       "--json").document  # fmt: skip
     assert len(document["items"]) == 2
     assert document["campaign"]["name"] == "boot"
+
+
+def test_whether_to_use_kvm_is_asked_of_runs_and_campaigns() -> None:
+    chosen = Wanted("block", {"iodepth": [1]}, {"iodepth": "iodepth"}, {}, ["system"], kvm=False)
+    assert chosen.run["kvm"] is chosen.campaign["kvm"] is False
+    left = Wanted("block", {"iodepth": [1]}, {"iodepth": "iodepth"}, {}, ["system"])
+    assert "kvm" not in {**left.run, **left.campaign}
 
 
 def test_several_qemus_are_its_arms() -> None:

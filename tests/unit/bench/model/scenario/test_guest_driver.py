@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmtune.bench.model.campaign.matrix import campaign_of
+from vmtune.bench.model.campaign.matrix import from_json as matrix_of
 from vmtune.bench.model.scenario.block import BlockScenario, from_json, to_json
 from vmtune.bench.model.scenario.guest_driver import (
     GuestDriver,
@@ -90,3 +92,16 @@ def test_queues_have_room_for_what_is_under_way() -> None:
     assert queue_size(CELL, None) == 256
     assert queue_size(replace(CELL, numjobs=64), None) == 512
     assert queue_size(CELL, 128) == 128
+
+
+def test_a_matrix_of_it_chooses_kvm_and_one_without_a_guest_cannot() -> None:
+    arms = [{"name": "a"}]
+    block = {"driver": {"vcpus": 2}, "disks": [4], "iothreads": [1, 4]}
+    made = campaign_of(matrix_of({"name": "x", "arms": arms, "block": block, "kvm": False}))
+    assert made.kvm is False
+    assert [cell.name for cell in made.cells] == [
+        "null-co-randread-4k-1-1-4disks", "null-co-randread-4k-1-1-4disks-4iothreads",
+    ]  # fmt: skip
+    with pytest.raises(InvalidInput) as refused:
+        campaign_of(matrix_of({"name": "x", "arms": arms, "block": {}, "kvm": False}))
+    assert [(p.field, p.code) for p in refused.value.problems] == [("kvm", "not_for_kind")]
