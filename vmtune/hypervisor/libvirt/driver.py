@@ -28,6 +28,7 @@ from vmtune.hypervisor.libvirt.host import (
     read_host,
 )
 from vmtune.hypervisor.libvirt.iothreads import is_iothread_call, names_to_read, set_iothreads
+from vmtune.hypervisor.libvirt.leaving import Leaving
 from vmtune.hypervisor.libvirt.migration import (
     LibvirtMigration,
     MigrationArguments,
@@ -111,6 +112,7 @@ class LibvirtDriver:
         self._probes: dict[UUID, tuple[tuple[int, int], QemuProbe]] = {}
         self._migrations: dict[UUID, LibvirtMigration] = {}
         self._not_begun = NotBegun()
+        self._leaving = Leaving()
 
     @property
     def uri(self) -> str:
@@ -314,14 +316,17 @@ class LibvirtDriver:
         It is ``setup`` while libvirt prepares the destination, no matter who started it:
         QEMU does not know of it yet and still reports the previous one.
         """
-        status, _ = await self._status(vm)
-        if status.arriving:
-            return Snapshot(QemuStatus.NONE)
-        gone = NotFound(f"{status.name} ({vm}) does not run on this host", field="vm")
-        if not status.has_monitor:
-            raise gone
+        name = self._leaving.name(vm)
+        if name is None:
+            status, _ = await self._status(vm)
+            name = status.name
+            if status.arriving:
+                return Snapshot(QemuStatus.NONE)
+            if not status.has_monitor:
+                raise _gone(name, vm)
+        snapshot = None
         try:
-            return await self._not_begun.look(
+            snapshot = await self._not_begun.look(
                 vm,
                 lambda: self._monitor(vm).execute("query-migrate"),
                 lambda: self.migrating_ms(vm),
@@ -329,8 +334,11 @@ class LibvirtDriver:
             )
         except CommandRefused as refusal:
             if refusal.problems[0].code == NOT_RUNNING:
-                raise gone from refusal
+                raise _gone(name, vm) from refusal
             raise
+        finally:
+            self._leaving.seen(vm, name, snapshot)
+        return snapshot
 
     async def migrating_ms(self, vm: UUID) -> int | None:
         """For how long libvirt's job has been a migration of it."""
@@ -622,6 +630,10 @@ def _managed(destination: Driver) -> LibvirtDriver:
             remedy="set the host's peer_uri, such as qemu+tls://NAME/system",
         )
     return destination
+
+
+def _gone(name: str, vm: UUID) -> NotFound:
+    return NotFound(f"{name} ({vm}) does not run on this host", field="vm")
 
 
 def _why_no_monitor(status: VmStatus) -> str:
