@@ -39,8 +39,10 @@ def test_draws_are_the_same_each_time_and_others_with_another_seed() -> None:
 
 
 def test_migrations_of_a_group_differ_in_nothing_but_their_settings() -> None:
-    for first in range(0, 200, OF_ONE_WORKLOAD):
-        group = [drawn(3, n) for n in range(first, first + OF_ONE_WORKLOAD)]
+    first = [range(n, n + 4) for n in range(0, 340, 4)]
+    later = [range(n, n + OF_ONE_WORKLOAD) for n in range(340, 2000, OF_ONE_WORKLOAD)]
+    for numbers in (*first, *later):
+        group = [drawn(3, n) for n in numbers]
         assert len({(one.kind, one.scenario.workload, one.scenario.vm) for one in group}) == 1
         assert len({json.dumps(dict(one.scenario.values)) for one in group}) > 1
 
@@ -111,3 +113,12 @@ def test_a_probe_serves_only_a_guest_that_does_the_same() -> None:
     assert probe_of(drawn(SEED, number + 1), [None, first]) == first["probe"]
     assert probe_of(drawn(SEED, number + OF_ONE_WORKLOAD), [first]) is None
     assert probe_of(drawn(SEED, number), [first | {"probe": None}]) is None
+
+
+def test_the_published_migrations_are_still_drawn() -> None:
+    """Else a second collection would not go on where the first ended."""
+    for one in unpack(PUBLISHED):
+        again = drawn(SEED, one["number"])
+        assert (again.kind, again.profile) == (one["kind"], one["profile"])
+        assert asdict(again.scenario.workload) == one["workload"]
+        assert dict(again.scenario.values) == one["values"]
