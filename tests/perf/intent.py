@@ -51,7 +51,8 @@ ALL = (
 KINDS = ("steady", "fast", "skewed", "bursts", "slow", "wide")
 _BEAT_MS = 5
 _GIVEN_UP = 1.5
-_LOOK_EVERY_S = 0.25
+_LOOK_EVERY_S = 1.0
+"""Who looks more often is what the service is busy with."""
 _NEAR = 1.1
 
 
