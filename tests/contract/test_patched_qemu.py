@@ -204,11 +204,12 @@ def test_the_command_line_keeps_its_values_over_a_restart(tmp_path: Path) -> Non
     machine = ("-machine", "pc", "-accel", "kvm,dirty-ring-size=4096", "-cpu", "qemu64", "-m", "32",
                "-nodefaults", "-display", "none", "-S", "-object",
                f"{TYPE},id=vmtune,reaper-policy=levels,reaper-interval-min=90000,"
-               "pool-hard-limit=300,pool-resize-period=7")  # fmt: skip
+               "pool-hard-limit=300,pool-resize-period=7,pool-minimum=9")  # fmt: skip
     with started(tmp_path, *machine) as (_, monitor):
         assert monitor.settings() == {
             "reaper-policy": "levels", "reaper-interval-min": 90_000,
             "reaper-interval-max": 1_000_000, "pool-hard-limit": 300, "pool-resize-period": 7,
+            "pool-minimum": 9,
         }  # fmt: skip
         assert monitor.get("reaper-interval") >= 90_000
 
@@ -269,7 +270,15 @@ def test_the_pool_keeps_to_its_limit_and_shrinks(tmp_path: Path) -> None:
             assert after == there + more - made
 
             monitor.set("pool-hard-limit", 0)
+            monitor.set("pool-minimum", 60)  # is left, and no more of it
             monitor.set("pool-resize-period", 1)
+            wait_for(lambda: now("in-use") + now("pooled") <= 60, "the pool to shrink")
+            made = now("created")
+            wait_for(lambda: now("peak") <= 8, "a period to end after that")
+            there, _ = at_rest()
+            assert there == 60
+            assert now("created") == made
+            monitor.set("pool-minimum", 0)
             wait_for(lambda: now("pooled") <= 4, "the pool to shrink to what is needed")
             wait_for(lambda: stacks() <= 8, "the stacks to be gone")
             assert now("peak") <= 8

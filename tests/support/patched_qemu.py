@@ -17,6 +17,7 @@ SETTABLE: Mapping[str, Any] = {
     "reaper-interval-max": 1_000_000,
     "pool-hard-limit": 0,
     "pool-resize-period": 0,
+    "pool-minimum": 0,
 }
 COUNTERS: Mapping[str, int] = {
     "ring-full-exits": 3, "reaper-rounds": 41, "pages-reaped": 90_001,
@@ -29,6 +30,7 @@ RANGES = {
     "reaper-interval-max": (100, 1_000_000),
     "pool-hard-limit": (0, 1_000_000),
     "pool-resize-period": (0, 86_400),
+    "pool-minimum": (0, 1_000_000),
 }
 CONSENTS = (TYPE, *(f"{TYPE}.{name}" for name in SETTABLE))
 

@@ -162,7 +162,7 @@ async def test_counters_cannot_be_set_and_the_table_tells_of_the_pack(tmp_path: 
         assert (await api.get("/tunables/qemu_reaper_rounds_count"))["read_only"] is True
         names = [r["name"] for r in (await api.get("/tunables"))["items"]]
         assert names[: len(BUILT_IN)] == list(BUILT_IN)
-        assert len(names) == len(BUILT_IN) + 14
+        assert len(names) == len(BUILT_IN) + 15
 
 
 async def test_what_stands_is_told_when_its_pack_is_no_longer_loaded(tmp_path: Path) -> None:
