@@ -38,7 +38,7 @@ def test_planned_on_the_hosts_page_and_followed_to_the_end(it: Live, page: Page)
         expect(row).to_contain_text("moves")
         page.get_by_role("checkbox", name="b", exact=True).check()
         page.get_by_role("checkbox", name="Begin maintenance of a").uncheck()
-        page.get_by_label("Profile").select_option("on-the-move")
+        page.get_by_label("Profile", exact=True).select_option("on-the-move")
         settled(page)
         assert it.client.get("/hosts/a/evacuations")["items"] == before
 

@@ -31,9 +31,9 @@ export function LastSeen({ vm, remedy, again }: { vm: Row; remedy: string; again
           }
         >
           {vm.unreachable && (
-            <>
+            <p>
               Since <Moment at={vm.unreachable.since} />: {vm.unreachable.reason}
-            </>
+            </p>
           )}
           {remedy && <p>{remedy}</p>}
         </Alert>
