@@ -367,3 +367,43 @@ def test_a_copy_is_helped_over_libvirts_own_monitor(live: Live) -> None:
         assert samples[-1]["copied_bytes"] == ended["disks"][0]["copied_bytes"] == 64 * MIB
         assert live.states(vm) == {"b": "running"}
         said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
+
+
+@contextmanager
+def pool_on(*hosts: lab.HostStatus) -> Iterator[None]:
+    """An active pool that is the folder of the images: with it a host's files can be seen."""
+    virsh = ("virsh", "-c", "qemu:///system")
+    with ExitStack() as stack:
+        for host in hosts:
+            said(host, *virsh, "pool-create-as", "images", "dir", "--target", FOLDER)
+            stack.callback(said, host, *virsh, "pool-destroy", "images")
+        yield
+
+
+def test_an_evacuation_copies_local_disks_or_leaves_the_vm(live: Live) -> None:
+    a, b = live.status.hosts
+    with vm_with_disk(live) as (vm, path), pool_on(a, b):
+        here, body = "/hosts/a/evacuations", {"destinations": ["b"]}
+        plans = {
+            what: live.client.post(f"{here}/plan", {**body, "local_disks": what})
+            for what in ("profile", "leave", "copy")
+        }
+        told = {what: (plan["movable"], plan["vms"][0]["reason"]) for what, plan in plans.items()}
+        assert told["profile"][0] == 0, told
+        assert "disk_missing" in told["profile"][1]
+        assert told["leave"][0] == 0, told
+        assert "leaves those: vda" in told["leave"][1]
+        assert told["copy"] == (1, "")
+        (room,) = plans["copy"]["rooms"]
+        assert (room["host"], room["folders"], room["promised_bytes"]) == ("b", [FOLDER], 0)
+        (disk,) = plans["copy"]["vms"][0]["disks"]
+        assert disk["allocated_bytes"] == room["needed_bytes"] > 32 * MIB
+        assert room["left_bytes"] == room["free_bytes"] - room["needed_bytes"]
+
+        made = live.client.post(here, {**body, "local_disks": "copy"})
+        where = f"{here}/{made['id']}"
+        wait_for(lambda: live.client.get(where)["ended"], "the evacuation to end")
+        assert live.client.get(where)["state"] == "completed"
+        assert live.states(vm) == {"b": "running"}
+        assert holds(b, path)
+        said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
