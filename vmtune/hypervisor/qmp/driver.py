@@ -96,7 +96,7 @@ class QmpDriver:
             self._heard,
             self._lost,
             self._gone,
-            tunables,
+            lambda: self.tunables,
         )
         self._migration_address = migration_address
         self._greeting_timeout_s = greeting_timeout_s

@@ -52,7 +52,7 @@ class QemuFolder:
     :param make_link: makes a socket's link.
     :param heard: receives each event's name and data; *lost* is called when a connection ended.
     :param gone: is called for each QEMU whose socket is no longer there.
-    :param tunables: what is read of the QEMUs, packs included.
+    :param tunables: tells what is read of the QEMUs, packs included, when one is found.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class QemuFolder:
         heard: Callable[[Qemu, str, Mapping[str, Any]], None],  # any JSON
         lost: Callable[[Qemu], None],
         gone: Callable[[Qemu], None],
-        tunables: TunableRegistry,
+        tunables: Callable[[], TunableRegistry],
     ) -> None:
         self.path = path
         self._sockets = sockets
@@ -170,7 +170,7 @@ class QemuFolder:
         for path in paths:
             if path not in self._qemus:
                 self._qemus[path] = Qemu(
-                    path, self._make_link, self._heard, self._lost, self._tunables
+                    path, self._make_link, self._heard, self._lost, self._tunables()
                 )
         qemus = [self._qemus[path] for path in paths]
         await asyncio.gather(*(qemu.close() for qemu in gone))
