@@ -19,9 +19,11 @@ from fastapi.routing import APIRoute
 from tests.support.api import PREFIX, Api, admin_token, running_api
 from tests.support.fakes import VM
 from tests.unit.api.test_route_scopes import ROUTES
+from vmtune.forecast.held import Figures, Happened, KeptForecast
 from vmtune.model.access.scopes import EVERYTHING, NOBODY, Identity, Kind, Reach, Rights
 from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVm, EvacuationVmState
 from vmtune.model.host.inventory import Event, EventTopic
+from vmtune.model.migration.forecast_basis import Basis
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.outcome import ApplicationState
 from vmtune.model.profile import Target
@@ -95,6 +97,9 @@ async def foreign(tmp_path: Path) -> AsyncIterator[Foreign]:
             store.applications.finish(done.id, ApplicationState.APPLIED)
             moved = store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="c")
             store.migrations.update(moved.id, state=MigrationState.CANCELLED)
+            now = datetime.now(UTC)
+            store.forecasts.keep(moved.id, KeptForecast(Basis.BEFORE, now, Figures(ends=True)))
+            store.forecasts.settle(moved.id, lambda _: Happened(None), now)
             leaving = EvacuationVm(VM, "vm", 1 << 30, 0, EvacuationVmState.NOT_PLACED)
             evacuated = store.evacuations.begin("a", [leaving])
             store.evacuations.enter(evacuated.id, EvacuationState.INCOMPLETE)
@@ -205,6 +210,7 @@ def test_every_route_is_one_of_these() -> None:
         "/applications",
         "/migrations",
         "/assignments",
+        "/forecasts",
         "/tokens",
         "/drift",
         "/overview",
