@@ -213,6 +213,7 @@ def test_every_route_is_one_of_these() -> None:
         "/forecasts",
         "/tokens",
         "/drift",
+        "/forecasts",
         "/overview",
         "/activity",
         "/search",

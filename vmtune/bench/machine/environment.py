@@ -194,10 +194,10 @@ def _same(one: object, two: object) -> bool:
     return json.dumps(one) == json.dumps(two)
 
 
-def _leaves(branch: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(branch: Mapping[str, Any], path: str | None = None) -> Iterator[tuple[str, Any]]:
     for name, whole in branch.items():
-        value = _compared(name, whole) if not path else whole
-        field = f"{path}.{name}" if path else name
+        value = _compared(name, whole) if path is None else whole
+        field = name if path is None else f"{path}.{name}"
         if isinstance(value, Mapping):
             yield from _leaves(value, field)
         else:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vmtune.bench.machine import environment as env
@@ -323,6 +323,7 @@ def test_fingerprints_differ_where_something_does(one: dict[str, Any], two: dict
 
 
 @given(environments)
+@example({"": {"0": 1}, "0": 2})
 def test_the_order_of_the_keys_is_of_no_matter(one: dict[str, Any]) -> None:
     turned = {
         key: dict(reversed(value.items())) if isinstance(value, dict) else value
