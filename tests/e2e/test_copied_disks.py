@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Live, wait_for
+from tests.support.live import ENDED, Live, wait_for
 from tests.support.machines import live_machines, on, said, why_no_machines
 from tests.support.qemu import CHECKOUT, OLD_QEMU
 from tests.support.removal import kill_while_removing
@@ -188,6 +188,14 @@ def test_a_service_that_is_killed_follows_the_copy_on(live: Live) -> None:
         said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
 
 
+def copies(live: Live, record: Document) -> bool:
+    return bool(live.record(record)["disks"][0]["copied_bytes"])
+
+
+def over(live: Live, record: Document) -> bool:
+    return live.record(record)["state"] in ENDED
+
+
 def test_nothing_is_left_of_a_service_that_is_killed_just_after_it_made_the_image(
     live: Live,
 ) -> None:
@@ -197,7 +205,8 @@ def test_nothing_is_left_of_a_service_that_is_killed_just_after_it_made_the_imag
         wait_for(lambda: holds(b, path), "the image to be made")
         live.service.kill()
         live.service.start()
-        if live.record(record)["disks"][0]["copied_bytes"]:
+        wait_for(lambda: copies(live, record) or over(live, record), "what has become of it")
+        if not over(live, record):
             live.client.delete(f"/migrations/{record['id']}")  # libvirt had been called by then
         ended = live.ended(record)
         assert ended["state"] in ("failed", "cancelled", "completed")

@@ -249,6 +249,8 @@ def step_record(number: int | None = 0, effect: str = "done", **changes: Any) ->
         "reason": "4 iterations completed, and 4 were to be waited for",
         "effect": effect,
         "detail": "",
+        "forecast": "",
+        "steering": False,
         **changes,
     }
 
