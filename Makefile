@@ -118,7 +118,8 @@ test-transports: packages-for-tests $(READY)  ## SSH, TLS, TCP with SASL, libssh
 lab-releases: packages-for-tests  ## roots of Debian releases for lab machines, RELEASES="bookworm trixie sid" (as root; needs debootstrap; minutes)
 	@for release in $(or $(RELEASES),bookworm trixie sid); do sh tests/releases/root.sh $$release || exit 1; done
 
-test-releases: packages-for-tests $(READY)  ## drivers and service without libvirt over the QEMU of another Debian release, SUITE=sid (as root; needs debootstrap; minutes)
+test-releases: packages-for-tests $(READY) lab-releases  ## migrations between lab machines of Debian releases, and drivers and service without libvirt over the QEMU of SUITE=sid (as root; needs debootstrap; minutes)
+	@RECORD_RELEASES=1 $(BIN)/pytest tests/releases $(PYTEST_ARGS)
 	@sh tests/releases/unpack.sh $(or $(SUITE),sid)
 	@PATH=$(CURDIR)/.cache/qemu-$(or $(SUITE),sid):$$PATH $(BIN)/pytest -n 3 --dist loadfile -k "not libvirt" tests/contract tests/e2e/test_direct.py tests/e2e/test_copied_disks_direct.py tests/e2e/test_packs.py tests/e2e/test_postcopy.py $(PYTEST_ARGS)
 

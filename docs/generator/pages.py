@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from docs.generator import cli, http_api, published, settings, tables, virsh
+from docs.generator import cli, http_api, published, releases, settings, tables, virsh
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "reference/tunables.md": tables.tunables,
@@ -14,6 +14,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/settings.md": settings.page,
     "reference/virsh-options.md": virsh.page,
     "reference/published-tables.md": published.page,
+    "reference/releases.md": releases.page,
     "reference/cli.md": cli.page,
     "reference/http-api.md": http_api.page,
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields
 
 import pytest
 
-from docs.generator import cli, http_api, settings, tables, traps, virsh
+from docs.generator import cli, http_api, releases, settings, tables, traps, virsh
 from docs.generator.hook import expanded
 from docs.generator.markdown import cell, plain, prose
 from vmtune.api.main import create_app
@@ -50,6 +51,19 @@ def test_each_option_of_virsh_has_its_row() -> None:
     assert told["--copy-storage-all"][0] == "tunable"
     assert "(tunables.md#copy_target_zero_disks)" in told["--migrate-disks-target-zero"][1]
     assert told["--tunnelled"][0] == "refused"
+
+
+def test_each_pair_of_releases_has_a_row_for_each_profile() -> None:
+    seen = json.loads(releases.SEEN.read_text())
+    rows = re.findall(r"^\| \w+: QEMU ([\d.]+), .* \| (.+) \|$", releases.page(), re.M)
+    wanted = [
+        pair["older_has"]["qemu"]
+        for pair in seen
+        for _ in {each["profile"] for each in pair["migrations"]}
+    ]
+    assert [older for older, _ in rows] == wanted
+    named = re.findall(r"tunables\.md#(\w+)", releases.page())
+    assert named and set(named) <= set(BUILT_IN)
 
 
 def test_each_setting_has_its_section() -> None:

@@ -1,0 +1,63 @@
+"""The page of the releases that were migrated between, from what `make test-releases` saw."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docs.generator.markdown import code, plain, table
+
+SEEN = Path(__file__).with_name("releases.json")
+
+
+def page() -> str:
+    """Each pair of releases: what was migrated both ways, and with which settings in force."""
+    pairs = json.loads(SEEN.read_text())
+    return "\n\n".join(
+        [
+            "# Releases migrated between",
+            "`make test-releases` brings up two lab machines of different Debian releases, each "
+            "with its own libvirt and QEMU, and migrates VMs from the older to the newer one and "
+            "back, managed by the source's libvirt over TLS. This table is what it saw last.",
+            table(
+                ("older", "newer", "profile", "to the newer", "and back", "in force after both"),
+                [row for pair in pairs for row in _rows(pair)],
+            ),
+            "A VM goes back as long as it keeps its machine type. One that was started on the "
+            "newer release, with a machine type that the older one lacks, is refused by the plan "
+            "([`machine_not_offered`](findings.md#machine_not_offered)), before anything moves; "
+            "an evacuation's plan lists it as one that stays. So it was with "
+            + ", ".join(
+                f"{_release(pair, 'newer')} to {_release(pair, 'older')}"
+                for pair in pairs
+                if pair.get("stays")
+            )
+            + ".",
+            "In a rolling upgrade, evacuate one host, upgrade it, and evacuate the next one to it "
+            "([Evacuate a host](../how-to/evacuate.md)). Create no VMs on upgraded hosts until all "
+            "are, or give new VMs a machine type that every host has: "
+            "`virsh domcapabilities --machine TYPE` on the oldest host says whether it does.",
+        ]
+    )
+
+
+def _rows(pair: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    profiles = dict.fromkeys(each["profile"] for each in pair["migrations"])
+    for profile in profiles:
+        done = {each["to"]: each for each in pair["migrations"] if each["profile"] == profile}
+        both = [set(each["effective"]) for each in done.values()]
+        in_force = sorted(set.intersection(*both)) if len(done) == 2 else []
+        yield (
+            _release(pair, "older"),
+            _release(pair, "newer"),
+            profile,
+            *("completed" if to in done else "not seen" for to in ("newer", "older")),
+            ", ".join(f"[{code(name)}](tunables.md#{name})" for name in in_force),
+        )
+
+
+def _release(pair: dict[str, Any], which: str) -> str:
+    has = pair[f"{which}_has"]
+    return plain(f"{pair[which]}: QEMU {has['qemu']}, libvirt {has['libvirt']}")

@@ -1,0 +1,127 @@
+"""Migrations between machines of different Debian releases, as in a rolling upgrade.
+
+With RECORD_RELEASES set, what was seen is written to docs/generator/releases.json, from
+which the documentation's table is made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.live import Live, wait_for
+from tests.support.machines import CHECKOUT, why_no_machines
+from tests.support.releases import RELEASES, pairs, release_pair
+from vmtune import lab
+from vmtune.model.workload import Workload
+
+NONE = why_no_machines() or ("" if pairs() else "no two releases are unpacked: make lab-releases")
+pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")
+CALM = Workload(region_bytes=32 << 20, dirty_mb_per_s=5)
+SMALL: dict[str, Any] = {"memory_bytes": 96 << 20, "workload": CALM}
+PROFILES: dict[str, dict[str, Any]] = {
+    "plain": {"max_bandwidth_bytes_per_s": 16 << 20, "downtime_limit_ms": 450,
+              "auto_converge": True, "cpu_throttle_initial_percent": 30},
+    "parallel": {"multifd": True, "multifd_channels": 3, "max_bandwidth_bytes_per_s": 16 << 20},
+    "encrypted": {"tls": True},
+}  # fmt: skip
+RECORD = CHECKOUT / "docs/generator/releases.json"
+
+
+@pytest.fixture(scope="module", params=pairs(), ids="-".join)
+def pair(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Live, dict[str, Any]]]:
+    """The machines, and what is seen of them."""
+    older, newer = request.param
+    seen: dict[str, Any] = {"older": older, "newer": newer, "migrations": []}
+    with release_pair(older, newer, tmp_path_factory.mktemp("pair")) as live:
+        for name, release in (("a", "older"), ("b", "newer")):
+            host = live.client.get(f"/hosts/{name}")
+            seen[f"{release}_has"] = {what: host[f"{what}_version"] for what in ("qemu", "libvirt")}
+        for name, values in PROFILES.items():
+            live.profile(name, **values)
+        yield live, seen
+    if os.environ.get("RECORD_RELEASES"):
+        record(seen)
+
+
+def record(seen: dict[str, Any]) -> None:
+    """Put what was seen of a pair in the place of what was seen of it before."""
+    known = json.loads(RECORD.read_text()) if RECORD.exists() else []
+    this = (seen["older"], seen["newer"])
+    kept = [each for each in known if (each["older"], each["newer"]) != this]
+    kept.append(seen)
+    kept.sort(key=lambda each: [RELEASES.index(each[which]) for which in ("older", "newer")])
+    RECORD.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n")
+
+
+def start_on(live: Live, which: str, name: str) -> lab.LabVm:
+    """A VM of the newest machine type that the host has."""
+    return lab.define_vm(live.settings, lab.VmSettings(name=name, **SMALL), host=which)
+
+
+def blockers(live: Live, vm: lab.LabVm, to: str) -> list[str]:
+    plan = live.client.post(f"/vms/{vm.uuid}/plan", {"destination": to, "without_profile": True})
+    return list(plan["blockers"])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_vm_goes_to_the_newer_release_and_back(
+    pair: tuple[Live, dict[str, Any]], profile: str
+) -> None:
+    live, seen = pair
+    with live.vm(**SMALL) as vm:
+        for to in "ba":
+            done = live.ended(live.migrate(vm, to, profile=profile))
+            assert done["state"] == "completed", done["failure"]
+            proven = {each["tunable"]: each["status"] for each in done["outcomes"]}
+            assert set(proven) == set(PROFILES[profile])
+            in_force = sorted(name for name, status in proven.items() if status == "effective")
+            assert in_force, done["outcomes"]
+            assert live.states(vm) == {to: "running"}
+            seen["migrations"].append(
+                {"profile": profile, "to": "newer" if to == "b" else "older",
+                 "effective": in_force}
+            )  # fmt: skip
+
+
+def test_a_rolling_upgrade_and_what_may_not_go_back(pair: tuple[Live, dict[str, Any]]) -> None:
+    live, seen = pair
+    old = [start_on(live, "a", f"old{number}") for number in range(2)]
+    new = start_on(live, "b", "new")
+    names = [vm.name for vm in (*old, new)]
+    try:
+        evacuated(live, "a", moves=2)
+        assert all(live.states(vm) == {"b": "running"} for vm in old)
+        # Before anything moves: who was begun on the newer release stays there.
+        assert blockers(live, new, "a") == ["machine_not_offered"]
+        plan = live.client.post("/hosts/b/evacuations/plan", {})
+        assert (plan["movable"], plan["left"]) == (2, 1)
+        (stays,) = (vm for vm in plan["vms"] if vm["name"] == "new")
+        assert stays["blockers"] == ["machine_not_offered"]
+        for vm in old:
+            assert blockers(live, vm, "a") == []
+        evacuated(live, "b", moves=2)
+        assert all(live.states(vm) == {"a": "running"} for vm in old)
+        assert live.states(new) == {"b": "running"}
+        seen["stays"] = "machine_not_offered"
+    finally:
+        for host in live.status.hosts:
+            for each in lab.status(live.settings).vms:
+                if each.name in names and each.host == host.name:
+                    lab.virsh(host.uri, "destroy", each.name)
+                    lab.virsh(host.uri, "undefine", each.name)
+
+
+def evacuated(live: Live, host: str, moves: int) -> None:
+    """Empty a host as far as its VMs can leave it."""
+    begun = live.client.post(f"/hosts/{host}/evacuations", {})
+    path = f"/hosts/{host}/evacuations/{begun['id']}"
+    wait_for(lambda: live.client.get(path)["ended"], f"the evacuation of {host} to end", 300)
+    done = live.client.get(path)
+    assert done["moved"] == moves, done
