@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
 
 from vmtune.errors import NotFound
-from vmtune.forecast.held import Figures, Happened, KeptForecast
+from vmtune.forecast.held import Figures, Happened, HeldForecast, KeptForecast
 from vmtune.forecast.ranges import Range
 from vmtune.model.access.scopes import Reach
 from vmtune.model.migration.forecast_basis import Basis
@@ -21,13 +22,20 @@ NEVER = KeptForecast(Basis.RUNNING, AT, Figures(ends=False))
 CAME = Happened(True, 23e3, 40.0, 8e9, 51e3, 300.0)
 
 
-def begun(store: Store, number: int = 1, **fields: str) -> UUID:
-    named = {"source": "a", "destination": "b", "profile": "fast"} | fields
+def begun(
+    store: Store,
+    number: int = 1,
+    source: str = "a",
+    destination: str = "b",
+    profile: str = "fast",
+) -> UUID:
     return store.migrations.begin(
         vm=UUID(int=number),
         vm_name="vm",
         revision=1,
-        **named,  # type: ignore[arg-type]
+        source=source,
+        destination=destination,
+        profile=profile,
     ).id
 
 
@@ -67,8 +75,8 @@ def test_those_that_were_held_are_filtered(store: Store) -> None:
         store.forecasts.settle(id, lambda figures: CAME, AT + timedelta(days=place))
     held = store.forecasts.held
 
-    def ids(found: object) -> list[UUID]:
-        return [each.migration for each in found]  # type: ignore[attr-defined]
+    def ids(found: Sequence[HeldForecast]) -> list[UUID]:
+        return [each.migration for each in found]
 
     assert ids(held()) == [back, back, there, there]
     assert ids(held(limit=1)) == [back]

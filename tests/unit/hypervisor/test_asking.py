@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from vmtune.errors import CommandRefused, NotFound
-from vmtune.hypervisor.asking import done_meanwhile
+from vmtune.hypervisor.asking import done_meanwhile, once_asked
 
 
 async def test_both_are_under_way_at_the_same_time_and_both_have_ended() -> None:
@@ -50,3 +50,34 @@ async def test_it_has_ended_also_where_the_block_was_refused() -> None:
 async def test_there_may_be_nothing_to_do() -> None:
     async with done_meanwhile(None):
         pass
+
+
+async def test_what_is_done_next_to_a_question_begins_once_that_is_sent() -> None:
+    order: list[str] = []
+
+    async def question() -> None:
+        for _ in range(10):  # turns of the loop until its commands are on their way
+            await asyncio.sleep(0)
+        order.append("asked")
+
+    async def thread() -> str:
+        order.append("thread")
+        return "read"
+
+    _, read = await asyncio.gather(question(), once_asked(thread))
+    assert (order, read) == (["asked", "thread"], "read")
+
+
+async def test_what_was_given_up_before_it_began_never_begins() -> None:
+    begun = False
+
+    async def thread() -> None:
+        nonlocal begun
+        begun = True
+
+    asking = asyncio.create_task(once_asked(thread))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert not begun

@@ -49,7 +49,8 @@ class Driver:
 
 async def tune(kept: Mapping[str, Reading], **values: int) -> Driver:
     driver = Driver(kept)
-    await tune_qemu(driver, UUID(int=1), BlockScenario(CELL, values=values))  # type: ignore[arg-type]
+    scenario = BlockScenario(CELL, values=values)
+    await tune_qemu(driver, UUID(int=1), scenario)  # type: ignore[arg-type] # has what is called
     return driver
 
 
