@@ -92,6 +92,7 @@ async def test_a_host_on_this_machine_is_seen_through_its_daemon(pair: Pair) -> 
     a, _ = hosts(pair.settings)
     assert facts.local
     assert facts.hostname == a.name
+    assert facts.confined_by == ""  # the lab's own qemu.conf says so
     assert facts.peer_uri == a.peer_uri
     assert a.libvirtd_pid is not None
     assert facts.can_lock_beyond_limits is has_sys_resource(a.libvirtd_pid)

@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+from xml.etree.ElementTree import Element
 
 from vmtune.hypervisor.libvirt import domain_xml as libvirt_xml
 from vmtune.hypervisor.libvirt.calls import Connection
@@ -157,11 +158,12 @@ def read_host(connection: Connection, daemon: LocalDaemon | None, peer_uri: str)
     :raise VmtuneError: as the connection's calls do.
     """
     cpus, memory_bytes = connection.cpus_and_memory()
+    capabilities = libvirt_xml.parse(connection.capabilities())
     available = connection.available_memory()  # in a container, that of the machine around it
     host = HostFacts(
         connection=facts.Connection.LIBVIRT,
         hostname=connection.hostname(),
-        uuid=libvirt_xml.parse(connection.capabilities()).findtext("host/uuid") or "",
+        uuid=capabilities.findtext("host/uuid") or "",
         qemu=connection.qemu_version(),
         libvirt=connection.libvirt_version(),
         peer_uri=peer_uri,
@@ -171,6 +173,7 @@ def read_host(connection: Connection, daemon: LocalDaemon | None, peer_uri: str)
         memory_available_bytes=None if available is None else min(available, memory_bytes),
         local=False,
         cpu_idle_s=connection.idle_cpu_s(),
+        confined_by=_confined_by(capabilities),
     )
     if daemon is None:
         return host
@@ -189,6 +192,12 @@ def read_host(connection: Connection, daemon: LocalDaemon | None, peer_uri: str)
         no_certificates_in=daemon.no_certificates_in(),
         local=True,
     )
+
+
+def _confined_by(capabilities: Element) -> str:
+    """By the security models that libvirt has loaded; dac, users and groups, is in all of them."""
+    models = {model.text for model in capabilities.iterfind("host/secmodel/model")}
+    return next((name for name in ("apparmor", "selinux") if name in models), "")
 
 
 def _has_kvm(connection: Connection) -> bool:

@@ -132,6 +132,7 @@ def examine(probes: Probes | None = None) -> Examined:
         cpus=_cpus(look),
         qemus=tuple(_qemus(probes.root)),
         nics=nics,
+        confines=_confines(probes.root),
         can_raise_memlock=_can_raise_memlock(look, libvirt is not None),
         qemu_versions=((f"{QEMU_PROGRAM} --version", installed),) if installed else (),
         libvirt=Seen(str(libvirt), "libvirtd --version") if libvirt else None,
@@ -211,6 +212,15 @@ def _userfaultfd(path: Path) -> tuple[str, bool]:
     return f"of mode {mode:04o}", mode & 0o006 == 0o006
 
 
+def _confines(root: Path) -> Seen[str] | None:
+    """Which of the kernel's two ways to confine a program is active."""
+    enabled = "sys/module/apparmor/parameters/enabled"
+    if _text(root / enabled) == "Y":
+        return Seen("AppArmor", f"/{enabled}")
+    enforce = "sys/fs/selinux/enforce"
+    return Seen("SELinux", f"/{enforce}") if _text(root / enforce) == "1" else None
+
+
 def _cpus(look: _Look) -> Seen[int] | None:
     text = look.text("proc/cpuinfo", "the number of CPUs")
     if text is None:
@@ -238,6 +248,7 @@ def _qemus(root: Path) -> Iterator[QemuSeen]:
             root=_is_root(_text(proc / str(pid) / "status")),
             dirty_ring_entries=process.dirty_ring_size_entries(),
             aborts_on_short_reset=aborts_on_short_reset(proc / str(pid) / "exe"),
+            label=process.label(),
         )
 
 

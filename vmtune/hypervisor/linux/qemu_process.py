@@ -92,6 +92,11 @@ class QemuProcess:
         """Whether CAP_IPC_LOCK is effective, so that the limit does not bind it."""
         return has_capability(self._read("status"), _CAP_IPC_LOCK)
 
+    def label(self) -> str | None:
+        """By what it is confined: AppArmor's profile and mode, or SELinux's context."""
+        text = (self._read("attr/current") or "").rstrip("\0\n")
+        return text or None
+
     def user(self) -> int | None:
         """The id of the user whose limits count what it locks: its real one."""
         words = self._status("Uid")

@@ -57,6 +57,8 @@ class QemuSeen:
     :param dirty_ring_entries: of each vCPU; 0 for bitmap tracking, None where it cannot be seen.
     :param aborts_on_short_reset: it aborts where the kernel empties a ring in part; None where
         its program cannot be read.
+    :param label: AppArmor's profile with its mode, or SELinux's context; None where it cannot be
+        seen.
     """
 
     pid: int
@@ -68,6 +70,15 @@ class QemuSeen:
     root: bool = False
     dirty_ring_entries: int | None = None
     aborts_on_short_reset: bool | None = None
+    label: str | None = None
+
+    @property
+    def unconfined(self) -> bool:
+        """Its label is that of a process that may do all that its user may."""
+        label = self.label or "unseen"
+        return (
+            label == "unconfined" or label.endswith("(complain)") or ":unconfined_t:" in f"{label}:"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +114,7 @@ class Examined:
     :param srcu: the parameters of the module srcutree.
     :param srcu_cost: what updates of a memory map cost; None where it was not measured.
     :param userfaultfd_device: how /dev/userfaultfd is: ``missing``, or its mode such as 0600.
+    :param confines: what the kernel confines processes by, AppArmor or SELinux.
     :param can_raise_memlock: libvirt's daemon, or what starts QEMU, has CAP_SYS_RESOURCE.
     :param programs: whether each program that vmtune runs was found.
     """
@@ -121,6 +133,7 @@ class Examined:
     cpus: Seen[int] | None = None
     qemus: tuple[QemuSeen, ...] = ()
     nics: tuple[NicSeen, ...] = ()
+    confines: Seen[str] | None = None
     can_raise_memlock: Seen[bool] | None = None
     qemu_versions: tuple[tuple[str, Version], ...] = ()
     libvirt: Seen[str] | None = None

@@ -154,6 +154,21 @@ def _others(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
         )
 
 
+def _confinement(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
+    free = [qemu for qemu in seen.qemus if qemu.unconfined]
+    if seen.confines is not None and free:
+        yield Finding(
+            "qemus_unconfined",
+            evidence={
+                "by": seen.confines.value,
+                "count": len(free),
+                "pid": free[0].pid,
+                "label": free[0].label or "",
+                "where": ", ".join(f"/proc/{qemu.pid}/attr/current" for qemu in free[:_SHOWN]),
+            },
+        )
+
+
 def _optmem(seen: Examined, wanted: ProfileNeeds) -> Iterator[Finding]:
     limit = seen.optmem_max_bytes
     channels = wanted.channels or 4
@@ -332,6 +347,7 @@ _RULES: tuple[Callable[[Examined, ProfileNeeds], Iterator[Finding]], ...] = (
     _srcu_cost,
     _maps,
     _others,
+    _confinement,
     _optmem,
     _memlock,
     _userfaultfd,

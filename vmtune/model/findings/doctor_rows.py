@@ -56,6 +56,13 @@ DOCTOR_ROWS = (
         "run `vmtune doctor` as root on the host, which sees them; to let vmtune raise limits, "
         "enable vmtune-limits.path and set host_changes",
     ),
+    info(
+        "qemus_unconfined",
+        "{by} is active on this host, and {count} QEMUs are not confined by it: QEMU {pid} has the "
+        "label {label}",
+        "if they should be, set security_driver in /etc/libvirt/qemu.conf, take "
+        "<seclabel type='none'/> out of their XML, and restart them",
+    ),
     warning(
         "host_optmem_low",
         "net.core.optmem_max is {value}; zero-copy with {channels} channels needs {least}, and "

@@ -18,6 +18,9 @@ SOON = timedelta(days=30)
 """A certificate that expires sooner gets a warning."""
 
 
+_CONFINED_BY = {"apparmor": "AppArmor", "selinux": "SELinux", "": "nothing"}
+
+
 class Result(StrEnum):
     """How a step of the check went. What was not seen is no fault, and no proof either."""
 
@@ -91,6 +94,7 @@ def check_host(seen: Probed, now: datetime) -> Iterator[Step]:
     yield from _versions(name, facts)
     yield _kvm(name, facts)
     if facts.connection is Connection.LIBVIRT:
+        yield _confinement(name, facts)
         yield _called(name, facts)
         yield _peer(seen, facts)
         yield _network(seen, facts)
@@ -125,6 +129,7 @@ def check_pair(source: Probed, destination: Probed) -> Iterator[Step]:
     else:
         yield Step(name, "identity", Result.OK, f"{a.hostname} and {b.hostname} are two hosts")
     yield from _order(source.host.name, name, a, b)
+    yield from _labels(source.host.name, name, a, b)
     if a.connection is not Connection.LIBVIRT:
         return
     uri = b.peer_uri or "its peer URI"
@@ -175,6 +180,37 @@ def _kvm(name: str, facts: HostFacts) -> Step:
         Result.WARNING,
         "QEMU cannot use KVM: VMs are emulated, and those with KVM cannot come here",
         "load the module kvm_intel or kvm_amd; `ls -l /dev/kvm` shows the device",
+    )
+
+
+def _confinement(name: str, facts: HostFacts) -> Step:
+    what = "confinement"
+    if facts.confined_by is None:
+        return Step(name, what, Result.NOT_SEEN, "whether QEMUs are confined is not known")
+    if not facts.confined_by:
+        message = "libvirt uses neither AppArmor nor SELinux: QEMUs are kept apart by users alone"
+        return Step(name, what, Result.OK, message)
+    by = _CONFINED_BY[facts.confined_by]
+    message = f"libvirt confines QEMUs by {by}; `virsh dominfo VM` shows a VM's security label"
+    return Step(name, what, Result.OK, message)
+
+
+def _labels(source: str, name: str, a: HostFacts, b: HostFacts) -> Iterator[Step]:
+    """Whether a VM is as confined there as here."""
+    if a.confined_by is None or b.confined_by is None:
+        return
+    what, here, there = "confinement of both", a.confined_by, b.confined_by
+    if here == there:
+        yield Step(name, what, Result.OK, f"{_CONFINED_BY[here]} on both")
+        return
+    yield Step(
+        name,
+        what,
+        Result.WARNING,
+        f"QEMUs are confined by {_CONFINED_BY[here]} on {source}, by {_CONFINED_BY[there]} on "
+        f"{name}: a VM whose XML names a <seclabel> of one is refused by the other",
+        "set security_driver in qemu.conf to the same on both, or leave <seclabel> out of the XML "
+        "of VMs that migrate",
     )
 
 

@@ -104,6 +104,8 @@ class HostFacts:
         locked-memory limit (CAP_SYS_RESOURCE); None where it cannot be seen.
     :param cpu_idle_s: for how long its CPUs together had nothing to do, since it was booted; None
         where that cannot be seen.
+    :param confined_by: what libvirt confines its QEMUs by, unless a VM's own XML says otherwise:
+        ``apparmor`` or ``selinux``; empty for neither, None where it cannot be seen.
     :param ring_reset_ends_early: the kernel empties dirty rings in part when a signal is pending
         (:mod:`vmtune.model.host.ring_reset`); None where that is unknown.
     """
@@ -125,6 +127,7 @@ class HostFacts:
     memory_available_bytes: int | None = None
     ring_reset_ends_early: bool | None = None
     no_certificates_in: str = ""
+    confined_by: str | None = None
     cpu_idle_s: float | None = field(default=None, compare=False)
 
 

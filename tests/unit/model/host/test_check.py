@@ -25,6 +25,7 @@ def probed(name: str, **changed: object) -> Probed:
         libvirt=Version(11, 3),
         peer_uri=f"qemu+tls://{name}/system",
         kvm=True,
+        confined_by="apparmor",
     )
     host = Host(name, f"qemu+tls://{name}/system", "", "", NOW)
     return Probed(host, replace(facts, **changed), 0.1)  # type: ignore[arg-type]  # any field
@@ -53,6 +54,7 @@ def test_a_good_pair_passes_and_says_what_it_has_not_seen() -> None:
         ({"kvm": None}, "KVM", Result.NOT_SEEN),
         ({"qemu": Version(6, 2)}, "QEMU", Result.WARNING),
         ({"libvirt": Version(8)}, "libvirt", Result.WARNING),
+        ({"confined_by": None}, "confinement", Result.NOT_SEEN),
     ],
 )
 def test_a_fact_makes_its_step(changed: dict[str, object], what: str, result: Result) -> None:
@@ -70,11 +72,30 @@ def test_a_fact_makes_its_step(changed: dict[str, object], what: str, result: Re
         ({"qemu": Version(9, 2)}, "QEMU of both", Result.WARNING),
         ({"libvirt": Version(11, 2)}, "libvirt of both", Result.WARNING),
         ({"qemu": Version(11, 1)}, "QEMU of both", Result.OK),
+        ({"confined_by": "selinux"}, "confinement of both", Result.WARNING),
+        ({"confined_by": ""}, "confinement of both", Result.WARNING),
+        ({"confined_by": "apparmor"}, "confinement of both", Result.OK),
     ],
 )
 def test_two_hosts_have_to_fit(changed: dict[str, object], what: str, result: Result) -> None:
     steps = list(check_pair(probed("a"), probed("b", **changed)))
     assert results(steps)[what] is result
+
+
+@pytest.mark.parametrize(
+    ("confined_by", "says"),
+    [("apparmor", "by AppArmor"), ("selinux", "by SELinux"), ("", "neither AppArmor nor SELinux")],
+)
+def test_what_confines_qemus_is_said(confined_by: str, says: str) -> None:
+    steps = list(check_host(probed("a", confined_by=confined_by), NOW))
+    (step,) = [step for step in steps if step.what == "confinement"]
+    assert step.result is Result.OK
+    assert says in step.message
+
+
+def test_a_host_whose_confinement_is_not_seen_is_compared_with_none() -> None:
+    steps = list(check_pair(probed("a", confined_by=None), probed("b")))
+    assert "confinement of both" not in results(steps)
 
 
 def test_a_silent_host_has_one_step() -> None:
