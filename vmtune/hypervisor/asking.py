@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 _T = TypeVar("_T")
-_ASKED_WITHIN_S = 0.001
+_TURNS = 8
+"""After how many turns of the event loop the questions of a plan have been sent: they take six."""
 
 
 async def once_asked(begin: Callable[[], Awaitable[_T]]) -> _T:
@@ -18,7 +19,8 @@ async def once_asked(begin: Callable[[], Awaitable[_T]]) -> _T:
     interpreter from the event loop at each of its turns, for up to 5 ms
     (:func:`sys.setswitchinterval`), and delays them by its own work.
     """
-    await asyncio.sleep(_ASKED_WITHIN_S)
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
     return await begin()
 
 

@@ -167,6 +167,35 @@ def _remember(session: AuditedSession, _: UOWTransaction) -> None:
                 _add(session.changes, change)
 
 
+def note_made(session: Session, table: type[Base], row: object) -> None:
+    """Note a row that is added past the ORM: *row* has its columns as attributes, in their stored
+    form."""
+    assert isinstance(session, AuditedSession), "the session does not write"
+    change = _made(row, AUDITED[table])
+    if change is not None:
+        _add(session.changes, change)
+
+
+def note_altered(
+    session: Session,
+    table: type[Base],
+    key: object,
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+) -> None:
+    """Note what is changed of a row past the ORM.
+
+    :param before: columns in their stored form, those that *after* has among them.
+    """
+    assert isinstance(session, AuditedSession), "the session does not write"
+    audited = AUDITED[table]
+    changed = [name for name in audited.columns if name in after and before[name] != after[name]]
+    if changed:
+        old = {name: plain(before[name]) for name in changed}
+        new = {name: plain(after[name]) for name in changed}
+        _add(session.changes, Change(audited.what, str(key), old, new))
+
+
 def _add(changes: dict[tuple[str, str], Change], change: Change) -> None:
     """Add *change* to what the transaction did to the same thing before."""
     key = change.what, change.key
@@ -179,7 +208,7 @@ def _add(changes: dict[tuple[str, str], Change], change: Change) -> None:
     changes[key] = replace(change, before=before, after=after)
 
 
-def _made(row: Base, audited: Audited) -> Change | None:
+def _made(row: object, audited: Audited) -> Change | None:
     after = {name: plain(getattr(row, name)) for name in audited.columns}
     if audited.what == "labels" and not after["labels"]:
         return None  # a VM that was seen for the first time

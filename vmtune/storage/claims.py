@@ -62,13 +62,19 @@ _KEY = "vmtune_begun"
 
 @event.listens_for(AuditedSession, "after_flush")
 def _remember(session: AuditedSession, _: UOWTransaction) -> None:
+    for row in session.new:
+        note_made(session, type(row), row)
+
+
+def note_made(session: Session, table: type[Base], row: object) -> None:
+    """Note a new row, if it is what the present request begins. One that is added past the ORM has
+    its columns as attributes."""
     hand = CLAIM.get()
     if hand is None or not hand.is_open or hand.claim.begins is None:
         return
-    table, key = BEGUN[hand.claim.begins]
-    for row in session.new:
-        if type(row) is table:
-            session.info.setdefault(_KEY, (hand.claim, str(key(row))))
+    begins, key = BEGUN[hand.claim.begins]
+    if table is begins:
+        session.info.setdefault(_KEY, (hand.claim, str(key(row))))
 
 
 def note_begun(session: Session) -> None:

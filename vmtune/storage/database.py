@@ -64,6 +64,8 @@ _CACHE_KIB = 512
 connections grow for days by what the kernel's page cache holds already."""
 _MODE = "vmtune_mode"
 _DURABLE, _RELAXED = "durable", "relaxed"
+_SYNCHRONOUS = "vmtune_synchronous"
+"""What a connection to SQLite was last told, which holds until it is told otherwise."""
 
 
 def utc_now() -> datetime:
@@ -156,7 +158,9 @@ def _begin_on_sqlite(connection: Connection) -> None:
     if mode is not None:
         # Cannot be set inside a transaction. FULL waits for the disk at each commit.
         level = "NORMAL" if mode == _RELAXED else "FULL"
-        connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
+        if connection.info.get(_SYNCHRONOUS) != level:
+            connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
+            connection.info[_SYNCHRONOUS] = level
     connection.exec_driver_sql("BEGIN" if mode is None else "BEGIN IMMEDIATE")
 
 
@@ -194,11 +198,13 @@ class Lease:
     epoch: int
 
 
+_EPOCH = text("SELECT epoch FROM services WHERE name = :name")
+
+
 def _check(session: Session, lease: Lease) -> None:
     """:raise TakenOver: the lease is not the service's present one. Writers take turns, so it
     stays so until the end of the transaction."""
-    query = text("SELECT epoch FROM services WHERE name = :name")
-    epoch = session.scalar(query, {"name": lease.service})
+    epoch = session.connection().execute(_EPOCH, {"name": lease.service}).scalar()
     if epoch != lease.epoch:
         raise TakenOver(
             f"the work of service {lease.service} was taken over while it did not answer",
@@ -220,6 +226,8 @@ class Database:
         self.lease: Lease | None = None
         self._wait_s = wait_s
         self._engine = make_engine(url, wait_s=wait_s)
+        self._durable = self._engine.execution_options(**{_MODE: _DURABLE})
+        self._relaxed = self._engine.execution_options(**{_MODE: _RELAXED})
         self._is_sqlite = url.get_backend_name() == "sqlite"
         # What PostgreSQL reads is what was committed when each statement began, in a transaction
         # or not: so no transaction is begun and ended, which saves two of four round trips.
@@ -279,7 +287,7 @@ class Database:
         :param progress: it writes samples or events alone: what a migration that runs writes all
             the time, and few readers are shown (:class:`~vmtune.storage.changes.Mark`).
         """
-        engine = self._engine.execution_options(**{_MODE: _DURABLE if durable else _RELAXED})
+        engine = self._durable if durable else self._relaxed
         with (
             self._counted(progress),
             translated(self.url),

@@ -101,15 +101,16 @@ class Mapper(Generic[_T, _R]):
 
     def columns(self, record: _T) -> dict[str, Any]:  # any: a stored value
         """A record's stored values, by column."""
-        return self._columns({name: getattr(record, name) for name in self._dump})
+        return self.stored({name: getattr(record, name) for name in self._dump})
 
     def change(self, row: _R, changed: Mapping[str, Any]) -> None:  # any: fields of the record
         """Set the fields that are named; None leaves one as it is."""
         given = {name: value for name, value in changed.items() if value is not None}
-        for name, value in self._columns(given).items():
+        for name, value in self.stored(given).items():
             setattr(row, name, value)
 
-    def _columns(self, named: Mapping[str, Any]) -> dict[str, Any]:  # any: a stored value
+    def stored(self, named: Mapping[str, Any]) -> dict[str, Any]:  # any: a stored value
+        """The stored values of some fields, by column."""
         found: dict[str, Any] = {}
         for name, value in named.items():
             columns, dump = self._dump[name]

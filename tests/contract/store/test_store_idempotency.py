@@ -50,6 +50,18 @@ def test_what_began_is_noted_with_it(store: Store, url: str) -> None:
         assert later.idempotency.claim(KEY) == began
 
 
+def test_an_application_is_noted_too(store: Store) -> None:
+    key = Claim(Kind.TOKEN, "t", "a", "0" * 64, "apply_to_vm", Begun.APPLICATION)
+    store.idempotency.claim(key)
+    token = CLAIM.set(InHand(key))
+    try:
+        begun = store.applications.begin(VM, "a", "p", 1, {}, False, ())
+    finally:
+        CLAIM.reset(token)
+    store.idempotency.release(key)
+    assert store.idempotency.claim(key) == str(begun.id)
+
+
 def test_what_is_refused_gives_the_key_back(store: Store) -> None:
     store.idempotency.claim(KEY)
     store.idempotency.release(KEY)

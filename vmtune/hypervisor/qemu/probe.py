@@ -383,7 +383,7 @@ def _of_process(
     ring is emptied in part. Blocks."""
     if process is None:
         return None, None, None
-    return process.maps(), process.stack_bytes(), process.aborts_on_short_reset()
+    return (*process.maps_and_stack_bytes(), process.aborts_on_short_reset())
 
 
 def _of_parts(row: Tunable, kind: QmpKind, parts: Parts) -> Reading:

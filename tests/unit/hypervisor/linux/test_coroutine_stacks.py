@@ -49,12 +49,12 @@ def test_what_stacks_have_of_memory_is_asked_of_the_process(
     maps = process.maps()
     assert maps is not None
     assert (maps.stacks, maps.stacks_per_coroutine) == (count, 1)
-    assert process.stack_bytes() == touched * 4096
+    assert process.maps_and_stack_bytes()[1] == touched * 4096
 
 
 @pytest.mark.parametrize("process", [(0, 0)], indirect=True)
 def test_without_stacks_there_is_nothing_to_say(process: QemuProcess) -> None:
-    assert process.stack_bytes() is None
+    assert process.maps_and_stack_bytes()[1] is None
 
 
 def test_a_program_with_safestack_has_two_stacks_for_each(tmp_path: Path) -> None:
