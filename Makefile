@@ -16,7 +16,7 @@ MKDOCS := said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint docs lint-web format screenshots bench dataset otava fault fuzz lab-releases test-transports test-releases test-ansible test-nova test-clients test-container web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo check test lint docs lint-web format screenshots bench dataset dataset-publish otava fault fuzz lab-releases test-transports test-releases test-ansible test-nova test-clients test-container web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -105,6 +105,9 @@ bench: packages-for-tests $(READY) $(WEB_BUILT)  ## run the benchmarks; NAME=app
 
 dataset: packages-for-tests $(READY)  ## migrations of drawn workloads into RESULTS=build/dataset, COUNT=2000 of them; goes on where it was stopped
 	@$(BIN)/python -m tests.perf.dataset $(or $(RESULTS),build/dataset) $(or $(COUNT),2000)
+
+dataset-publish: $(READY)  ## put what make dataset collected into dataset/, with its datasheet; RESULTS=build/dataset
+	@$(BIN)/python -m tests.perf.dataset_file publish $(or $(RESULTS),build/dataset)
 
 otava: $(READY)  ## an environment with Apache Otava in .cache/otava, for stats_sim and a test that reads its CSV
 	@$(BIN)/python -m tests.perf.otava

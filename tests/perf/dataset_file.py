@@ -3,8 +3,9 @@
 A row is a migration, with the fields of docs/reference/migration-dataset.md; what consists of
 several is a struct or a list of structs, as pandas, DuckDB and Arrow read them. Of the silences
 there are those since the migration's start that took 20 ms or more: the others were most of the
-file.
+file; their times are rounded to a tenth of a millisecond.
 
+    python -m tests.perf.dataset_file publish RESULTS       as dataset/, with its datasheet
     python -m tests.perf.dataset_file pack RESULTS FILE     migrations.jsonl into FILE
     python -m tests.perf.dataset_file unpack FILE RESULTS   and back, to go on collecting
 """
@@ -14,12 +15,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow
 from pyarrow import parquet
 
+from tests.perf.dataset_drawn import SEED, drawn
+from tests.perf.dataset_sheet import with_figures
+
+SHEET = Path(__file__).parents[2] / "dataset" / "README.md"
 PUBLISHED = Path(__file__).parents[2] / "dataset" / "migrations.parquet"
 _MOST_BYTES = 8 << 20
 _SILENCE_LEAST_MS = 20
@@ -40,9 +46,9 @@ def pack(migrations: Sequence[_Migration], file: Path) -> None:
 
 
 def shortened(migration: _Migration) -> _Migration:
-    """Without the silences that the file leaves out."""
+    """Without the silences that the file leaves out, and without digits that nobody measures."""
     kept = [
-        silence
+        {name: round(ms, 1) for name, ms in silence.items()}
         for silence in migration.get("silences") or ()
         if silence["at_ms"] + silence["duration_ms"] >= migration["begun_ms"]
         and silence["duration_ms"] >= _SILENCE_LEAST_MS
@@ -73,9 +79,52 @@ def read_lines(file: Path) -> list[_Migration]:
     return [json.loads(line) for line in whole.splitlines()]
 
 
+def publish(results: Path, file: Path = PUBLISHED, sheet: Path = SHEET) -> str:
+    """Write what was collected as the published dataset, and its datasheet's figures.
+
+    :return: what was done.
+    :raise ValueError: something is missing that was published, or numbers in between; the file
+        would be too large; or migrations are not those that are drawn. Nothing is changed then.
+    """
+    before = {one["number"]: one for one in unpack(file)} if file.exists() else {}
+    collected = {one["number"]: one for one in read_lines(results / "migrations.jsonl")}
+    migrations = [one for _, one in sorted((collected | before).items())]
+    missing = sorted(set(range(len(migrations))) - {one["number"] for one in migrations})
+    if missing:
+        raise ValueError(f"not collected: {missing[:10]}")
+    strange = [one["number"] for one in migrations if not is_drawn(one)]
+    if strange:
+        raise ValueError(f"not as they are drawn: {strange[:10]}")
+    new = file.with_suffix(".new")
+    try:
+        pack(migrations, new)
+        text = with_figures(sheet.read_text(), unpack(new))
+        size = new.stat().st_size
+        new.replace(file)
+    finally:
+        new.unlink(missing_ok=True)
+    sheet.write_text(text)
+    return f"{len(migrations)} migrations, {len(before)} of them published before; {size} bytes"
+
+
+def is_drawn(migration: _Migration) -> bool:
+    """Whether it is what its number is drawn as."""
+    asked = drawn(SEED, migration["number"])
+    return (
+        (migration["profile"], migration["kind"]) == (asked.profile, asked.kind)
+        and migration["workload"] == asdict(asked.scenario.workload)
+        and migration["values"] == dict(asked.scenario.values)
+    )
+
+
 def main() -> None:
-    """Pack or unpack."""
+    """Publish, pack or unpack."""
     match sys.argv[1:]:
+        case ["publish", results]:
+            try:
+                print(publish(Path(results)))
+            except (OSError, ValueError) as error:
+                sys.exit(str(error))
         case ["pack", results, file]:
             migrations = read_lines(Path(results) / "migrations.jsonl")
             Path(file).parent.mkdir(parents=True, exist_ok=True)

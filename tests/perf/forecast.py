@@ -6,7 +6,7 @@ other workloads tell (vmtune.forecast.correction): leave-workload-out.
 Beside it, of the same migrations: what remains divided by the throughput, as soon as QEMU says one,
 for the total time, and QEMU's last expected-downtime for the silence.
 
-Without a folder of RESULTS it does COUNT migrations itself, some 45 s each, of workloads drawn by
+Without a folder of RESULTS it does COUNT migrations itself, some 5 s each, of workloads drawn by
 SEED=, another one each time if it is not given; FULL=1 does 2,000.
 
     python -m tests.perf.forecast [RESULTS [COUNT]]
@@ -26,7 +26,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tests.perf.dataset import LONGEST_S, SEED, collect
+from tests.perf.dataset import collect
+from tests.perf.dataset_drawn import SEED, drawn
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
 from vmtune.forecast.conditions import compresses, conditions_of
@@ -39,7 +40,7 @@ from vmtune.forecast.ranges import Range
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.record import Totals
 
-COUNT = 26
+COUNT = 128
 FULL_COUNT = 2000
 _RECORDS = 10
 _Migration = dict[str, Any]  # any: JSON
@@ -50,19 +51,21 @@ class Held:
     """One migration and its forecast, without the errors.
 
     :param totals: None where it did not end in time.
+    :param longest_s: the time after which it was to be given up.
     :param features: what its errors may depend on; empty where no time was computed.
     """
 
     migration: _Migration
     computed: Prospect
     totals: Totals | None
+    longest_s: float
     features: tuple[float, ...] = ()
 
     @property
     def says_that_it_ends(self) -> bool:
         """Likely, and within the time that was given."""
         total = self.computed.total_ms
-        return total is not None and total.likely < LONGEST_S * 1000
+        return total is not None and total.likely < self.longest_s * 1000
 
     @property
     def ended(self) -> bool:
@@ -116,7 +119,7 @@ FIGURES = (
 )  # fmt: skip
 
 
-def forecast(one: _Migration, others: Sequence[_Migration]) -> Held:
+def forecast(one: _Migration, others: Sequence[_Migration], longest_s: float) -> Held:
     """The forecast of *one* as if *others* were on record: of these the latest before it count, and
     the first ones take those that come next."""
     stored, values = one["probe"], one["values"]
@@ -134,7 +137,8 @@ def forecast(one: _Migration, others: Sequence[_Migration]) -> Held:
         probe, throughput, conditions_of(values), compresses(values), errors=AS_COMPUTED
     )
     depends_on = features(probe, throughput, values, computed) or ()
-    return Held(one, computed, Totals(**one["totals"]) if one["totals"] else None, depends_on)
+    totals = Totals(**one["totals"]) if one["totals"] else None
+    return Held(one, computed, totals, longest_s, depends_on)
 
 
 def _sends(values: dict[str, Any]) -> tuple[object, ...]:  # any: a tunable's value
@@ -205,7 +209,10 @@ def main() -> None:
         print(f"SEED={seed}", flush=True)
         collected = collect(results / "migrations.jsonl", count, seed)
     migrations = [one for one in collected if one.get("probe")]
-    every = [forecast(one, [o for o in migrations if o is not one]) for one in migrations]
+    every = [
+        forecast(one, migrations, drawn(seed, one["number"]).scenario.max_seconds)
+        for one in migrations
+    ]
     ended = [held for held in every if held.ended]
     right = statistics.fmean(held.says_that_it_ends == (held.totals is not None) for held in every)
     print(f"{len(every)} migrations, of which {len(ended)} ended and were given a time")

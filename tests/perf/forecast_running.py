@@ -6,7 +6,7 @@ last sample comes later, on a busy machine by 0.1 to 0.3 s. Beside it: what rema
 throughput. A migration counts once for each number of synchronisations that were seen, with the
 median of its errors there; moments within 0.3 s of the end do not count.
 
-Without a folder of RESULTS it first does COUNT migrations itself, some 20 s each.
+Without a folder of RESULTS it first does COUNT migrations itself, some 5 s each.
 
     python -m tests.perf.forecast_running [RESULTS [COUNT [SEED]]]
 """
@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.perf.dataset import SEED, collect
+from tests.perf.dataset import collect
+from tests.perf.dataset_drawn import SEED
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
 from vmtune.forecast.course import AutoConverge, Conditions
@@ -30,7 +31,7 @@ from vmtune.forecast.following import Followed, observe, throughput_bytes_per_s
 from vmtune.forecast.outlook import Judged, judge
 from vmtune.model.migration.record import QemuStatus, Sample
 
-COUNT = 30
+COUNT = 128
 _MOST_SYNCS = 4
 _TOO_NEAR_MS = 300
 _USUAL_PERCENT = 50

@@ -10,8 +10,18 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from tests.perf.dataset import OF_ONE_WORKLOAD, SEED, drawn, probe_of
-from tests.perf.dataset_file import PUBLISHED, pack, read_lines, unpack, unpack_lines
+from tests.perf.dataset import collect, probe_of
+from tests.perf.dataset_drawn import OF_ONE_WORKLOAD, REPEATED, SEED, drawn, repeats, workload_of
+from tests.perf.dataset_file import (
+    PUBLISHED,
+    SHEET,
+    pack,
+    publish,
+    read_lines,
+    unpack,
+    unpack_lines,
+)
+from tests.perf.dataset_sheet import BEGIN, END, with_figures
 
 MIGRATION: dict[str, Any] = {  # any: JSON
     "number": 1,
@@ -38,13 +48,31 @@ def test_draws_are_the_same_each_time_and_others_with_another_seed() -> None:
     assert [drawn(1, n).scenario for n in range(20)] != [drawn(2, n).scenario for n in range(20)]
 
 
-def test_migrations_of_a_group_differ_in_nothing_but_their_settings() -> None:
-    first = [range(n, n + 4) for n in range(0, 340, 4)]
-    later = [range(n, n + OF_ONE_WORKLOAD) for n in range(340, 2000, OF_ONE_WORKLOAD)]
-    for numbers in (*first, *later):
-        group = [drawn(3, n) for n in numbers]
+FIRST = [range(n, n + 4) for n in range(0, 340, 4)]
+LATER = [range(n, min(2000, n + OF_ONE_WORKLOAD)) for n in range(340, 2000, OF_ONE_WORKLOAD)]
+OTHERS = [range(n, n + OF_ONE_WORKLOAD) for n in range(0, 400, OF_ONE_WORKLOAD)]
+
+
+@pytest.mark.parametrize(("seed", "groups"), [(SEED, FIRST), (SEED, LATER), (3, OTHERS)])
+def test_migrations_of_a_group_differ_in_nothing_but_their_settings(
+    seed: int, groups: list[range]
+) -> None:
+    for numbers in groups:
+        group = [drawn(seed, n) for n in numbers]
         assert len({(one.kind, one.scenario.workload, one.scenario.vm) for one in group}) == 1
         assert len({json.dumps(dict(one.scenario.values)) for one in group}) > 1
+        assert len({workload_of(seed, n) for n in numbers}) == 1
+
+
+def test_the_last_migrations_of_a_group_repeat_its_first() -> None:
+    for numbers in LATER[:-1]:
+        again = [number for number in numbers if repeats(SEED, number) != number]
+        assert again == list(numbers[-REPEATED:])
+        for number, original in zip(again, numbers, strict=False):
+            assert repeats(SEED, number) == original
+            one, other = drawn(SEED, number), drawn(SEED, original)
+            assert (one.profile, one.scenario.values) == (other.profile, other.scenario.values)
+    assert all(repeats(SEED, number) == number for number in range(340))
 
 
 def test_what_is_drawn_covers_what_guests_do() -> None:
@@ -83,6 +111,12 @@ def test_short_and_early_silences_are_left_out(
     assert unpack(file)[0]["silences"] == ([silence] if stays else [])
 
 
+def test_silences_have_no_digits_that_nobody_measures(tmp_path: Path) -> None:
+    file = tmp_path / "migrations.parquet"
+    pack([MIGRATION | {"silences": [{"at_ms": 1500.123456, "duration_ms": 21.98765}]}], file)
+    assert unpack(file)[0]["silences"] == [{"at_ms": 1500.1, "duration_ms": 22.0}]
+
+
 def test_a_line_that_is_being_written_is_not_read(tmp_path: Path) -> None:
     lines = tmp_path / "migrations.jsonl"
     lines.write_text(json.dumps(MIGRATION) + '\n{"number": 2, "pro')
@@ -103,6 +137,67 @@ def test_the_published_file_is_what_it_says_it_is() -> None:
         assert (one["totals"] is not None) == (one["state"] == "completed")
 
 
+def test_the_published_datasheet_has_the_figures_of_the_file() -> None:
+    sheet = SHEET.read_text()
+    assert with_figures(sheet, unpack(PUBLISHED)) == sheet
+
+
+def collected(folder: Path, migrations: list[dict[str, Any]]) -> Path:  # any: JSON
+    folder.mkdir()
+    lines = "".join(json.dumps(one) + "\n" for one in migrations)
+    (folder / "migrations.jsonl").write_text(lines)
+    return folder
+
+
+def drawn_migration(number: int, **fields: Any) -> dict[str, Any]:  # any: JSON
+    """As one that is collected: what is drawn, and what the first published one went like."""
+    asked = drawn(SEED, number)
+    return unpack(PUBLISHED)[0] | {
+        "number": number,
+        "profile": asked.profile,
+        "kind": asked.kind,
+        "memory_bytes": asked.scenario.vm.memory_bytes,
+        "vcpus": asked.scenario.vm.vcpus,
+        "workload": asdict(asked.scenario.workload),
+        "values": dict(asked.scenario.values),
+        **fields,
+    }
+
+
+def test_new_migrations_are_published_after_the_old_ones(tmp_path: Path) -> None:
+    file, sheet = tmp_path / "migrations.parquet", tmp_path / "README.md"
+    sheet.write_text(f"Before.\n\n{BEGIN}\nold\n{END}\n\nAfter.\n")
+    publish(collected(tmp_path / "a", [drawn_migration(0), drawn_migration(1)]), file, sheet)
+    again = [drawn_migration(1, state="not run"), drawn_migration(2)]
+    publish(collected(tmp_path / "b", again), file, sheet)
+    published = unpack(file)
+    assert [one["number"] for one in published] == [0, 1, 2]
+    assert published[1]["state"] != "not run"  # what was published stays
+    assert "- 3 migrations of 1 workloads" in sheet.read_text()
+    assert sheet.read_text().startswith("Before.")
+    assert sheet.read_text().endswith("After.\n")
+
+
+@pytest.mark.parametrize(("wrong", "reason"), [
+    ([drawn_migration(0), drawn_migration(2)], "not collected: \\[1"),
+    ([drawn_migration(0), drawn_migration(1, profile="other")], "not as they are drawn: \\[1"),
+])  # fmt: skip
+def test_what_is_not_whole_is_not_published(
+    tmp_path: Path, wrong: list[dict[str, Any]], reason: str
+) -> None:
+    file, sheet = tmp_path / "migrations.parquet", tmp_path / "README.md"
+    sheet.write_text(f"{BEGIN}\n{END}\n")
+    with pytest.raises(ValueError, match=reason):
+        publish(collected(tmp_path / "a", wrong), file, sheet)
+    assert not file.exists()
+    assert sheet.read_text() == f"{BEGIN}\n{END}\n"
+
+
+def test_2000_migrations_fit_into_what_is_published() -> None:
+    published = unpack(PUBLISHED)
+    assert PUBLISHED.stat().st_size / len(published) * 2000 <= 8 << 20
+
+
 def test_a_probe_serves_only_a_guest_that_does_the_same() -> None:
     """Also where a folder of another seed is gone on with, or of before drawing was changed."""
     published = unpack(PUBLISHED)
@@ -113,6 +208,15 @@ def test_a_probe_serves_only_a_guest_that_does_the_same() -> None:
     assert probe_of(drawn(SEED, number + 1), [None, first]) == first["probe"]
     assert probe_of(drawn(SEED, number + OF_ONE_WORKLOAD), [first]) is None
     assert probe_of(drawn(SEED, number), [first | {"probe": None}]) is None
+
+
+def test_a_torn_last_line_is_cut_off_and_the_rest_is_kept(tmp_path: Path) -> None:
+    """As a kill leaves it; nothing is missing then, so nothing is migrated."""
+    lines = tmp_path / "migrations.jsonl"
+    lines.write_text(json.dumps(OTHER) + "\n" + json.dumps(MIGRATION) + '\n{"number": 2, "pro')
+    assert collect(lines, 2, SEED) == [OTHER, MIGRATION]
+    assert read_lines(lines) == [OTHER, MIGRATION]
+    assert lines.read_text().endswith("}\n")
 
 
 def test_the_published_migrations_are_still_drawn() -> None:

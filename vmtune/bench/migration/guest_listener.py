@@ -76,6 +76,11 @@ class Heartbeat:
             self._longest = None
         self._watching = on
 
+    def forget(self) -> None:
+        """Drop the gaps that ended before now."""
+        self._kept.clear()
+        self._longest = None
+
     def silences(self, until: float) -> list[tuple[float, float]]:
         """Begin and length in seconds of each gap kept, in order; the last one may not have
         ended."""
@@ -161,6 +166,12 @@ class GuestListener:
         if self.beat is not None:
             with self._lock:
                 self.beat.watch(on)
+
+    def forget_silences(self) -> None:
+        """Drop those that ended before now: a guest that is measured several times has many."""
+        if self.beat is not None:
+            with self._lock:
+                self.beat.forget()
 
     def silences(self, origin: float) -> tuple[Silence, ...]:
         """The heartbeat's gaps up to now, on the timeline that begins at *origin*."""

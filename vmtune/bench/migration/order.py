@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from uuid import UUID
 
 from vmtune.bench.model.runs.run import RunRecord, RunState
 from vmtune.bench.model.scenario.block import ProcessSample
 from vmtune.bench.model.scenario.migration import Scenario
-from vmtune.hypervisor.protocol import Driver
 from vmtune.lab.settings import LabSettings
 from vmtune.model.migration.record import Sample
 from vmtune.model.tunables.tunable import Value
@@ -59,8 +57,6 @@ class RunOrder:
     :param kvm: whether to use KVM; None: where this machine has a usable one.
     :param sample_hz: how often the migration is sampled.
     :param overrides: codes of preflight findings that are to stop nothing.
-    :param once_warm: awaited with the source's driver and the VM, once the guest's pace is known
-        and before the migration.
     :param knows_pace: the warm-up lasts until the guest's pace is known, which a slow one's is
         after minutes; else as long as the scenario says.
     """
@@ -71,7 +67,6 @@ class RunOrder:
     kvm: bool | None = None
     sample_hz: float = 20.0
     overrides: frozenset[str] = frozenset()
-    once_warm: Callable[[Driver, UUID], Awaitable[None]] | None = None
     knows_pace: bool = True
 
     @property

@@ -76,8 +76,6 @@ async def _run(
         # Probing takes time, under libvirt seconds: then rather before the guest's pace is known.
         plan = await plan_run(stage, scenario.values, migration.overrides, order.testbed.consents)
         await _warm_up(order, stage, recorder, progress)
-        if order.once_warm is not None:
-            await order.once_warm(stage.source.driver, stage.vm)
         verdict = await migration.run(plan)
     except VmtuneError as error:
         return Verdict(RunState.FAILED, await _with_last_words(str(error), stage))

@@ -159,6 +159,17 @@ def test_gaps_longer_than_two_beats_are_kept_and_the_longest_that_is_watched() -
     assert Heartbeat(5).silences(until=9.0) == []
 
 
+def test_gaps_that_are_forgotten_are_told_no_more_but_the_one_that_goes_on() -> None:
+    heart = Heartbeat(5)
+    heart.watch(on=True)
+    for at in (1.0, 1.1):
+        heart.beat(at)
+    heart.forget()
+    assert heart.silences(until=1.105) == []
+    heart.beat(1.2)
+    assert [round(d, 3) for _, d in heart.silences(until=1.2)] == [0.1]
+
+
 @given(st.lists(st.floats(0, 1), min_size=2).map(sorted), st.floats(1, 2))
 def test_every_long_gap_is_kept_once(moments: list[float], until: float) -> None:
     heart = Heartbeat(5)
