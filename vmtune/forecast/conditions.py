@@ -23,6 +23,9 @@ _COMPRESSIONS = ("xbzrle", "compress")
 def conditions_of(values: Mapping[str, Value | None]) -> Conditions:
     """The conditions; QEMU's defaults where nothing is known. The throughput is still to be put in.
 
+    XBZRLE sends what changed of a page since it was sent: in the first pass it saves nothing
+    (migration/ram.c, save_xbzrle_page).
+
     :param values: what is set, or will be; what is None or missing is not known.
     """
     limit = _number(values.get("downtime_limit_ms"))
@@ -30,7 +33,12 @@ def conditions_of(values: Mapping[str, Value | None]) -> Conditions:
     if values.get("auto_converge") is True:
         known = ((field, _number(values.get(name))) for name, field in _AUTO_CONVERGE.items())
         schedule = AutoConverge(**{field: number for field, number in known if number is not None})
-    return Conditions(1.0, _DOWNTIME_LIMIT_MS if limit is None else limit, auto_converge=schedule)
+    return Conditions(
+        1.0,
+        _DOWNTIME_LIMIT_MS if limit is None else limit,
+        auto_converge=schedule,
+        first_wire_share=1.0 if values.get("xbzrle") is True else None,
+    )
 
 
 def compresses(values: Mapping[str, Value]) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vmtune.forecast.dirty_curve import DirtyCurve
 
@@ -49,6 +49,9 @@ class Conditions:
     :param downtime_limit_ms: QEMU's ``downtime-limit``.
     :param device_ms: of silence besides sending: stopping, the devices' state, starting.
     :param auto_converge: None where it is off.
+    :param first_wire_share: the same in the first pass, where that differs.
+    :param busy_share: of the CPU time that the guest may have, what it needs for what it does,
+        above 0: one that is throttled makes up for it as long as it has that much.
     :param switchover_bytes_per_s: the throughput once the guest stands still, when QEMU lifts
         its bandwidth limit (migration/migration.c, migration_completion); None: the same.
     """
@@ -59,6 +62,8 @@ class Conditions:
     device_ms: float = 0.0
     auto_converge: AutoConverge | None = None
     switchover_bytes_per_s: float | None = None
+    first_wire_share: float | None = None
+    busy_share: float = 1.0
 
     @property
     def threshold_bytes(self) -> float:
@@ -68,6 +73,16 @@ class Conditions:
     def sending_ms(self, dirty_bytes: float) -> float:
         """How long sending takes."""
         return dirty_bytes * self.wire_share / self.throughput_bytes_per_s * 1000
+
+    def in_pass(self, number: int) -> Conditions:
+        """Those of a pass, counted from 1."""
+        if number > 1 or self.first_wire_share is None:
+            return self
+        return replace(self, wire_share=self.first_wire_share)
+
+    def does_share(self, throttle_percent: float) -> float:
+        """How much the guest does under a throttle of what it would do without."""
+        return min(1.0, (1 - throttle_percent / 100) / self.busy_share)
 
     def silence_ms(self, dirty_bytes: float) -> float:
         """How long the guest stands still when so much is left."""
@@ -132,17 +147,18 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
     for number in range(1, _MOST_PASSES + 1):
         to_send = max(0.0, remaining - threshold)
         share = moment.used_share if number == 1 else 1.0
-        pass_ms = conditions.sending_ms(to_send * share)
+        here, does = conditions.in_pass(number), conditions.does_share(throttle)
+        pass_ms = here.sending_ms(to_send * share)
         pass_ms = max(pass_ms, to_send * (1 - share) / moment.passed_over_bytes_per_s * 1000)
         if number > 1 or clean_ms == 0:
             pass_ms = max(pass_ms, _SHORTEST_PASS_MS)
-        to_send = min(remaining, max(to_send, pass_ms / conditions.sending_ms(share)))
+        to_send = min(remaining, max(to_send, pass_ms / here.sending_ms(share)))
         left_ms += pass_ms
-        on_wire += to_send * share * conditions.wire_share
+        on_wire += to_send * share * here.wire_share
         sent += to_send * share
-        dirtied = curve.dirty_bytes((clean_ms + pass_ms) * (1 - throttle / 100))
+        dirtied = curve.dirty_bytes((clean_ms + pass_ms) * does)
         left = remaining - to_send
-        written_ms += pass_ms * (1 - throttle / 100)
+        written_ms += pass_ms * does
         sent_all += to_send
         while len(starts) > 1 and sent_all - starts[1][1] >= starts[1][2]:
             starts.popleft()
@@ -161,7 +177,7 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
         schedule = conditions.auto_converge
         if schedule is not None and left_ms - judged_ms >= _THROTTLED_EVERY_MS:
             judged_ms = left_ms
-            if dirtied > sent * conditions.wire_share * schedule.trigger_percent / 100:
+            if dirtied > sent * here.wire_share * schedule.trigger_percent / 100:
                 triggered += 1
             if triggered >= _TRIGGERS:
                 triggered = 0

@@ -134,7 +134,8 @@ def measured(seen: Followed, conditions: Conditions) -> Conditions | None:
     pace = throughput_bytes_per_s(seen)
     if pace is None:
         return None
-    return replace(conditions, throughput_bytes_per_s=pace, wire_share=wire_share(seen))
+    share = wire_share(seen)
+    return replace(conditions, throughput_bytes_per_s=pace, wire_share=share, first_wire_share=None)
 
 
 def standing(seen: Followed, before: Sequence[DirtyPoint] = ()) -> tuple[DirtyCurve, Moment] | None:

@@ -32,6 +32,9 @@ _CURVE = (0.9, 1.0, 1.1)
 _COMPRESSED = (0.3, 0.6, 1.0)
 """Bytes sent for a byte of memory where pages are compressed and nobody knows how well."""
 LIKELY_COMPRESSED = _COMPRESSED[1]
+_BUSY = (0.5, 1.0)
+"""Of the CPU time that it may have, what a guest needs: a throttle slows it only below that. The
+first is likely; so the migrations of the dataset with auto-converge went best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +91,25 @@ def expect(
     likely_curves = (curve, curve.bent()) if probe.lacks_short_times else (curve,)
     curves = [_times(each, factor) for each in likely_curves for factor in _CURVE]
 
-    def course(pace: tuple[float, float], dirties: DirtyCurve, share: float, used: float) -> Course:
+    busy = _BUSY if conditions.auto_converge else _BUSY[:1]
+
+    def course(
+        pace: tuple[float, float], dirties: DirtyCurve, share: float, used: float, busy_share: float
+    ) -> Course:
         there = replace(
             conditions,
             throughput_bytes_per_s=pace[0],
             switchover_bytes_per_s=pace[1],
             wire_share=share,
+            busy_share=busy_share,
         )
         return follow(dirties, _beginning(probe, used), there)
 
     likely_share = shares[len(shares) // 2]
-    likely = course((held.likely, lifted.likely), curve, likely_share, first.likely)
+    likely = course((held.likely, lifted.likely), curve, likely_share, first.likely, busy[0])
     others = [
-        course(pace, dirties, share, used)
-        for pace, dirties, share in product(sorted(paces), curves, shares)
+        course(pace, dirties, share, used, busy_share)
+        for pace, dirties, share, busy_share in product(sorted(paces), curves, shares, busy)
         for used in {first.low, first.high}
     ]
     helps = None

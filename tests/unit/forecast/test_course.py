@@ -68,6 +68,29 @@ def test_a_throttle_at_its_end_helps_no_further() -> None:
     assert not follow(writer(400), Moment(1000 * MB), weak).ends
 
 
+def test_a_guest_with_cpu_to_spare_is_not_slowed_by_a_small_throttle() -> None:
+    spare = replace(GIG, busy_share=0.6)
+    assert [spare.does_share(percent) for percent in (0, 20, 40)] == [1.0, 1.0, 1.0]
+    assert spare.does_share(70) == pytest.approx(0.5)
+    throttled = replace(GIG, auto_converge=AutoConverge())
+    busy, idling = (
+        follow(writer(120), Moment(1000 * MB), replace(throttled, busy_share=share))
+        for share in (1.0, 0.6)
+    )
+    assert idling.throttle_percent > busy.throttle_percent
+    assert idling.left_ms > busy.left_ms
+
+
+def test_what_is_sent_again_may_be_smaller_than_the_first_pass() -> None:
+    """XBZRLE."""
+    plain, delta = (
+        follow(writer(50), Moment(1000 * MB), replace(GIG, wire_share=0.5, first_wire_share=first))
+        for first in (1.0, None)
+    )
+    assert plain.left_ms > 9700 > delta.left_ms
+    assert plain.left_ms < follow(writer(50), Moment(1000 * MB), GIG).left_ms
+
+
 def test_pages_that_cost_nothing_are_sent_at_once() -> None:
     course = follow(DirtyCurve(()), Moment(1000 * MB), replace(GIG, wire_share=0.01))
     assert course.left_ms == pytest.approx(100, abs=60)
