@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -34,6 +35,7 @@ def read_hardware(live: str, boot: str | None = None, snapshots: int = 0) -> Har
         cpu_xml="" if cpu is None else ElementTree.tostring(cpu, encoding="unicode"),
         disks=read_disks(root),
         snapshots=snapshots,
+        virtiofs=tuple(_virtiofs(root)),
     )
 
 
@@ -41,6 +43,16 @@ def _host_devices(root: Element) -> list[str]:
     devices = [e for e in root.findall("devices/hostdev") if e.get("type") in ("pci", "mdev")]
     devices += [e for e in root.findall("devices/interface") if e.get("type") == "hostdev"]
     return [_address(device.find("source/address")) for device in devices]
+
+
+def _virtiofs(root: Element) -> Iterator[str]:
+    """Where libvirt starts virtiofsd; one that others started, at a socket, is theirs to move."""
+    for element in root.findall("devices/filesystem"):
+        driver, source = element.find("driver"), element.find("source")
+        theirs = source is not None and source.get("socket")
+        if driver is not None and driver.get("type") == "virtiofs" and not theirs:
+            target = element.find("target")
+            yield target.get("dir", "") if target is not None else ""
 
 
 def _address(address: Element | None) -> str:

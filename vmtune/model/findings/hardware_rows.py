@@ -11,6 +11,13 @@ HARDWARE_ROWS = (
         "driver can, to a device of the same kind, and add to the downtime",
         "detach them before and attach them after, or have the guest fail over to a virtio card",
     ),
+    warning(
+        "virtiofs_device",
+        "the guest has folders of the host by virtiofs ({folders}): libvirt migrates it only where "
+        "their virtiofsd can migrate, and the same folders have to be on the destination",
+        "unmount and detach them before, and attach them after, or share the folders by a network "
+        "file system",
+    ),
     blocker(
         "tpm_passthrough",
         "the guest's TPM is the host's own, whose state cannot leave it",

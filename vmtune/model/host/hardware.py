@@ -19,6 +19,7 @@ class Hardware:
     :param cpu_mode: of its configuration: ``host-model``, ``host-passthrough``, ``custom``, ....
     :param cpu_xml: its running CPU, as libvirt has it; empty where it names none.
     :param snapshots: how many libvirt keeps of it.
+    :param virtiofs: the guest's names of folders that a virtiofsd of libvirt's shares with it.
     """
 
     host_devices: tuple[str, ...] = ()
@@ -28,6 +29,7 @@ class Hardware:
     cpu_xml: str = ""
     disks: tuple[Disk, ...] = ()
     snapshots: int = 0
+    virtiofs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ def check_hardware(situation: Situation) -> Iterator[Finding]:
     offer = destination.offer or UNKNOWN_OFFER
     if needs.host_devices:
         yield Finding("vfio_device", evidence={"devices": ", ".join(needs.host_devices)})
+    if needs.virtiofs:
+        yield Finding("virtiofs_device", evidence={"folders": ", ".join(needs.virtiofs)})
     if needs.tpm == "passthrough":
         yield Finding("tpm_passthrough")
     elif needs.tpm and offer.tpms is not None and needs.tpm not in offer.tpms:

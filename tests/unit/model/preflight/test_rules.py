@@ -216,6 +216,7 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("disks_uri_needs_libvirt", "disks_uri", direct_migration({"disks_uri": "tcp://10.0.0.2"})),
     ("migrate_uri_missing", "listen_address", direct_migration({"listen_address": "0.0.0.0"})),
     ("vfio_device", "", needing(Hardware(host_devices=("0000:3b:00.1",)))),
+    ("virtiofs_device", "", needing(Hardware(virtiofs=("src",)))),
     ("tpm_passthrough", "", needing(Hardware(tpm="passthrough"))),
     ("tpm_not_offered", "", needing(Hardware(tpm="emulator"), tpms=frozenset())),
     ("hugepages_missing", "", needing(
