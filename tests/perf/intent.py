@@ -4,14 +4,15 @@ Workloads are drawn from ``SEED=``, and in each block every arm migrates each wo
 order of its own: by intent, and by the shipped profiles of others. The links between the hosts'
 network namespaces carry what was drawn, and each migration may use all of it. The silence is the
 longest gap of the guest's heartbeat, the slowdown the hardest throttle that samples saw. What goes
-on for half as long again as its deadline is aborted, and has not kept it. Each workload also has an
-intent that cannot be kept, since all of its memory takes twice the deadline to send: is that
-refused beforehand?
+on beyond its deadline is aborted, and has not kept it. Each workload also has an intent that cannot
+be kept, since all of its memory takes twice the deadline to send: is that refused beforehand?
 
-Two workloads, one block and three rivals by default, some 10 minutes; ``FULL=1``: six workloads,
-ten blocks, all rivals, which takes most of a day. The machine should have nothing else to do.
+Two workloads, one block and three rivals by default, some 6 minutes; ``FULL=1``, or a file of
+RESULTS: six workloads, ten BLOCKS, all rivals. What RESULTS has is not done again, so that it can
+be stopped and go on. ``MINUTES=`` begins nothing after so many. ``LANES=`` are labs side by side,
+each with workloads of its own. The machine should have nothing else to do.
 
-    SEED=1 python -m tests.perf.intent
+    SEED=1 [LANES=4] [MINUTES=55] python -m tests.perf.intent [RESULTS [BLOCKS]]
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.perf.report import Check, environment, finish
+from tests.perf.intent_results import OURS, Done, Results, checks_of, whole_blocks
+from tests.perf.report import environment, finish
 from tests.perf.support import folder
 from tests.support.live import ENDED, Live, live, wait_for
 from vmtune import lab
@@ -39,21 +42,22 @@ from vmtune.model.workload import Workload
 MIB = 1 << 20
 SEED = os.environ.get("SEED", "1")
 FULL = bool(os.environ.get("FULL"))
-WORKLOADS, BLOCKS = (6, 10) if FULL else (2, 1)
+FEW_WORKLOADS, FEW_BLOCKS = 2, 1
+LANES = int(os.environ.get("LANES", "1"))
+MINUTES = float(os.environ.get("MINUTES", "inf"))
 MEMORY_BYTES = 256 * MIB
-OURS = "intent"
 FEW = ("qemu-defaults", "auto-converge", "kubevirt-vep-291")
 ALL = (
     *("qemu-defaults", "auto-converge", "nova-abort", "nova-force"),
     *("ovirt-minimal-downtime", "ovirt-suspend-workload", "ovirt-postcopy"),
     *("kubevirt", "kubevirt-postcopy", "kubevirt-vep-248", "kubevirt-vep-291"),
 )
+BLOCKS = 10
 KINDS = ("steady", "fast", "skewed", "bursts", "slow", "wide")
 _BEAT_MS = 5
-_GIVEN_UP = 1.5
+_LATE_S = 1.0
 _LOOK_EVERY_S = 1.0
 """Who looks more often is what the service is busy with."""
-_NEAR = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,36 +69,6 @@ class Drawn:
     link_mib_per_s: int
     intent: dict[str, Any]  # JSON
     infeasible: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One migration.
-
-    :param silence_ms: by the heartbeat; *lost_s*: seconds of the guest's work that were withheld.
-    :param cpu_percent: of a core, that the service used meanwhile.
-    """
-
-    kind: str
-    block: int
-    arm: str
-    state: str
-    total_ms: float
-    silence_ms: float
-    throttle_percent: int
-    lost_s: float
-    cpu_percent: float
-    kept: bool
-
-
-@dataclass(slots=True)
-class Found:
-    """All of them, and which intents were refused beforehand."""
-
-    done: list[Done] = field(default_factory=list)
-    refused: dict[str, list[bool]] = field(
-        default_factory=lambda: {"feasible": [], "infeasible": []}
-    )
 
 
 def drawn(seed: str, number: int) -> Drawn:
@@ -115,7 +89,7 @@ def drawn(seed: str, number: int) -> Drawn:
     intent = {
         "max_bandwidth_bytes_per_s": link * MIB,
         "max_silence_ms": chance.choice((500, 800, 1200)),
-        "deadline_s": chance.choice((30, 45, 60)),
+        "deadline_s": chance.choice((20, 30, 40)),
         "max_slowdown_percent": 99,
         "may": ["throttle"],
     }
@@ -184,17 +158,19 @@ def migrate(it: Live, vm: lab.LabVm, to: str, body: dict[str, Any], given_up_s: 
     return record
 
 
-def measured(it: Live, one: Drawn, block: int, arm: str, templates: dict[str, Any]) -> Done:
+def measured(it: Live, number: int, block: int, arm: str, templates: dict[str, Any]) -> Done:
     """One migration of a fresh VM."""
+    one = drawn(SEED, number)
+    refused = None
     with folder() as where, guest(it, one, where) as (vm, listener):
         if arm == OURS:  # measured beforehand: that is not the migration's time
-            it.client.post(f"/vms/{vm.uuid}/plan", {"destination": "b", "intent": one.intent})
+            refused = (planned(it, vm, one.intent), planned(it, vm, one.infeasible))
         process = it.service.process
         assert process is not None
         used, begun = _cpu_s(process.pid), time.monotonic()
         listener.watch(True)
         deadline_s = one.intent["deadline_s"]
-        record = migrate(it, vm, "b", order(one, arm, templates), deadline_s * _GIVEN_UP)
+        record = migrate(it, vm, "b", order(one, arm, templates), deadline_s + _LATE_S)
         took_s = time.monotonic() - begun
         cpu = (_cpu_s(process.pid) - used) / took_s * 100
         silence = max((gap.duration_ms for gap in listener.silences(begun)), default=0.0)
@@ -209,7 +185,16 @@ def measured(it: Live, one: Drawn, block: int, arm: str, templates: dict[str, An
         and total <= deadline_s * 1000
         and hardest <= one.intent["max_slowdown_percent"]
     )
-    return Done(one.kind, block, arm, record["state"], total, silence, hardest, lost, cpu, kept)
+    return Done(
+        *(SEED, number, one.kind, block, arm, record["state"], total, silence, hardest, lost),
+        *(cpu, kept, refused),
+    )
+
+
+def planned(it: Live, vm: lab.LabVm, intent: dict[str, Any]) -> bool:
+    """Whether the plan refuses the intent."""
+    plan = it.client.post(f"/vms/{vm.uuid}/plan", {"destination": "b", "intent": intent})
+    return bool(plan["intent"]["refused"])
 
 
 def _cpu_s(pid: int) -> float:
@@ -217,84 +202,52 @@ def _cpu_s(pid: int) -> float:
     return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def judged(it: Live, one: Drawn, found: Found) -> None:
-    """Whether the plan refuses the intent that can be kept, and the one that cannot."""
-    with folder() as where, guest(it, one, where) as (vm, _):
-        for name, intent in (("feasible", one.intent), ("infeasible", one.infeasible)):
-            plan = it.client.post(f"/vms/{vm.uuid}/plan", {"destination": "b", "intent": intent})
-            found.refused[name].append(plan["intent"]["refused"])
-
-
-def campaign(it: Live, arms: Sequence[str]) -> Found:
-    """All workloads in all blocks."""
+def lane(
+    number: int,
+    workloads: int,
+    blocks: int,
+    arms: Sequence[str],
+    results: Results,
+    until: float,
+) -> None:
+    """Each of the LANES-th workloads in a lab of their own, block after block."""
     query = f"/profile-templates?memory_bytes={MEMORY_BYTES}"
-    templates = {each["name"]: each for each in it.client.get(query)["items"]}
-    found = Found()
-    for number in range(WORKLOADS):
-        one = drawn(SEED, number)
-        print(f"{one.kind}: {one.workload}, {one.link_mib_per_s} MiB/s, {one.intent}", flush=True)
-        cap(it, one.link_mib_per_s)
-        judged(it, one, found)
-        for block in range(BLOCKS):
-            shuffled = random.Random(f"{SEED}/{number}/{block}").sample(arms, len(arms))
-            for arm in shuffled:
-                done = measured(it, one, block, arm, templates)
-                found.done.append(done)
-                print(f"  {block} {arm}: {done}", flush=True)
-    return found
-
-
-def share(done: Sequence[Done]) -> float:
-    """Of these, how many percent kept their intent."""
-    return 100 * sum(each.kept for each in done) / len(done) if done else 0.0
-
-
-def checks_of(found: Found, arms: Sequence[str]) -> Iterator[Check]:
-    """What the figures have to hold."""
-    by_arm = {arm: [each for each in found.done if each.arm == arm] for arm in arms}
-    rivals = {arm: share(done) for arm, done in by_arm.items() if arm != OURS}
-    for arm, kept in sorted(rivals.items(), key=lambda one: -one[1]):
-        print(f"{arm}: kept in {kept:.0f} %")
-    yield Check("intent kept", share(by_arm[OURS]), "%", 95, "min")
-    yield Check(
-        "more often than the best rival by",
-        share(by_arm[OURS]) - max(rivals.values()),
-        "points",
-        0,
-        "min",
-    )
-    kinds = {each.kind for each in found.done}
-    good = 0
-    for kind in kinds:
-        times = {
-            arm: [each.total_ms for each in done if each.kind == kind and each.kept]
-            for arm, done in by_arm.items()
-        }
-        ours = times.pop(OURS)
-        best = min((statistics.median(each) for each in times.values() if each), default=None)
-        good += bool(ours) and (best is None or statistics.median(ours) <= best * _NEAR)
-    yield Check(
-        "workloads as fast as the best rival that kept it", good / len(kinds) * 6, "of 6", 5, "min"
-    )
-    refused = {name: 100 * sum(each) / len(each) for name, each in found.refused.items()}
-    yield Check("infeasible intents refused", refused["infeasible"], "%", 90, "min")
-    yield Check("feasible intents refused", refused["feasible"], "%", 5, "max")
-    lost, theirs = (
-        statistics.fmean(each.lost_s for each in by_arm[arm]) for arm in (OURS, "auto-converge")
-    )
-    yield Check("lost work by auto-converge's", lost / max(0.01, theirs), "", 1, "max")
-    cpu = statistics.median(each.cpu_percent for each in by_arm[OURS])
-    yield Check("service's CPU, of a core", cpu, "%", 2, "max")
+    with folder() as state, live(state, number=95 - number) as it:
+        templates = {each["name"]: each for each in it.client.get(query)["items"]}
+        for block in range(blocks):
+            for drawn_as in range(number, workloads, LANES):
+                one = drawn(SEED, drawn_as)
+                cap(it, one.link_mib_per_s)
+                for arm in random.Random(f"{SEED}/{drawn_as}/{block}").sample(arms, len(arms)):
+                    if time.monotonic() > until:
+                        return
+                    if not results.has((SEED, drawn_as, block, arm)):
+                        done = measured(it, drawn_as, block, arm, templates)
+                        results.add(done)
+                        print(done, flush=True)
 
 
 def main() -> None:
     """Measure and report."""
     where = environment()
-    arms = (OURS, *(ALL if FULL else FEW))
-    with folder() as state, live(state, number=95) as it:
-        found = campaign(it, arms)
-    raw = {"seed": SEED, "done": [asdict(each) for each in found.done], "refused": found.refused}
-    finish("intent", list(checks_of(found, arms)), raw, where)
+    full = FULL or len(sys.argv) > 1
+    arms = (OURS, *(ALL if full else FEW))
+    workloads, blocks = (len(KINDS), BLOCKS) if full else (FEW_WORKLOADS, FEW_BLOCKS)
+    blocks = int(sys.argv[2]) if len(sys.argv) > 2 else blocks
+    until = time.monotonic() + MINUTES * 60
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(LANES) as pool:
+        file = Path(sys.argv[1]) if len(sys.argv) > 1 else stack.enter_context(folder()) / "done"
+        results = Results(file)
+        for number in range(workloads):
+            print(f"{number}: {drawn(SEED, number)}", flush=True)
+        lanes = [
+            pool.submit(lane, n, workloads, blocks, arms, results, until) for n in range(LANES)
+        ]
+        for each in lanes:
+            each.result()
+    whole = whole_blocks(results.done, arms)
+    raw = {"seed": SEED, "done": [asdict(each) for each in results.done]}
+    finish("intent", list(checks_of(whole, arms)), raw, where)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.perf.intent import ALL, FEW, KINDS, MIB, OURS, Done, Found, checks_of, drawn, order
+from tests.perf.intent import ALL, FEW, KINDS, MIB, drawn, order
+from tests.perf.intent_results import OURS, Done, Results, checks_of, whole_blocks
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.profile_templates import profile_templates
 
-ONE = Done("steady", 0, OURS, "completed", 9000.0, 80.0, 95, 2.0, 1.0, True)
+ONE = Done(
+    *("7", 0, "steady", 0, OURS, "completed", 9000.0, 80.0, 95, 2.0, 1.0, True),
+    refused=(False, True),
+)
 
 
 def test_a_seed_draws_the_same_workloads_each_time() -> None:
@@ -40,15 +45,46 @@ def test_every_rival_is_a_shipped_profile() -> None:
     assert "values" not in order(drawn("7", 0), OURS, shipped)
 
 
+ARMS = (OURS, "auto-converge")
+
+
 def test_what_is_kept_and_what_is_not_is_counted() -> None:
-    rival = replace(ONE, arm="auto-converge", lost_s=4.0, total_ms=10_000.0)
-    found = Found([ONE, rival], {"feasible": [False], "infeasible": [True]})
-    held = {check.metric: check for check in checks_of(found, (OURS, "auto-converge"))}
+    rival = replace(ONE, arm="auto-converge", lost_s=4.0, total_ms=10_000.0, refused=None)
+    held = {check.metric: check for check in checks_of([ONE, rival], ARMS)}
     assert all(check.holds for check in held.values()), held
     assert held["lost work by auto-converge's"].value == 0.5
-    late = Found([replace(ONE, kept=False), rival], {"feasible": [True], "infeasible": [False]})
+    late = [replace(ONE, kept=False, refused=(True, False)), rival]
     assert not any(
         check.holds
-        for check in checks_of(late, (OURS, "auto-converge"))
+        for check in checks_of(late, ARMS)
         if "lost" not in check.metric and "CPU" not in check.metric
     )
+
+
+@pytest.mark.parametrize(("took_ms", "as_fast"), [(10_500, 6), (11_500, 0)])
+def test_total_times_are_held_against_a_rival_that_keeps_it_as_often(
+    took_ms: int, as_fast: int
+) -> None:
+    done = []
+    for block in range(8):
+        ours = replace(ONE, block=block, total_ms=took_ms + block)
+        done += [ours, replace(ours, arm="auto-converge", total_ms=10_000 + block, refused=None)]
+        done.append(replace(ours, arm="often late", total_ms=1_000, kept=block < 4, refused=None))
+    held = {check.metric: check.value for check in checks_of(done, (*ARMS, "often late"))}
+    assert held["workloads as fast as the best rival that kept it"] == as_fast
+
+
+def test_what_is_done_is_read_again_and_a_line_that_was_cut_off_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "done"
+    first = Results(file)
+    rival = replace(ONE, arm="auto-converge", refused=None)
+    first.add(ONE)
+    first.add(rival)
+    with file.open("a") as lines:
+        lines.write('{"seed": "7"')
+    again = Results(file)
+    assert again.done == [ONE, rival]
+    assert again.has(rival.key)
+    assert not again.has(replace(rival, block=1).key)
+    again.add(replace(ONE, block=1))
+    assert whole_blocks(Results(file).done, ARMS) == [ONE, rival]

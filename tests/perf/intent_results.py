@@ -1,0 +1,173 @@
+"""What the benchmark of intents keeps of its migrations, and what the figures have to hold."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.perf.report import Check
+from vmtune.stats.compare import compare
+from vmtune.stats.model import Criterion, Observation, Sample, Verdict
+
+OURS = "intent"
+_MARGIN = 0.1
+_MOSTLY = 0.95
+_ENOUGH_BLOCKS = 6
+"""With fewer there is no verdict, and medians are held against each other."""
+_GOOD = (Verdict.BETTER, Verdict.EQUIVALENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One migration.
+
+    :param number: of the workload, that *seed* draws.
+    :param silence_ms: by the heartbeat; *lost_s*: seconds of the guest's work that were withheld.
+    :param cpu_percent: of a core, that the service used meanwhile.
+    :param refused: by intent: whether the plan refuses the intent that can be kept, and the one
+        that cannot; None for others.
+    """
+
+    seed: str
+    number: int
+    kind: str
+    block: int
+    arm: str
+    state: str
+    total_ms: float
+    silence_ms: float
+    throttle_percent: int
+    lost_s: float
+    cpu_percent: float
+    kept: bool
+    refused: tuple[bool, bool] | None = None
+
+    @property
+    def key(self) -> tuple[str, int, int, str]:
+        """No other has it."""
+        return self.seed, self.number, self.block, self.arm
+
+
+class Results:
+    """The migrations of a campaign in a file, one a line, for lanes that run side by side."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self.done: list[Done] = []
+        if file.exists():  # a line that was cut off is not one
+            whole = file.read_text().rpartition("\n")[0]
+            file.write_text(whole + "\n" if whole else "")
+            self.done = [_read(line) for line in whole.splitlines()]
+
+    def has(self, key: tuple[str, int, int, str]) -> bool:
+        """Whether it was done already."""
+        return any(each.key == key for each in self.done)
+
+    def add(self, done: Done) -> None:
+        """Keep it."""
+        with self._lock:
+            self.done.append(done)
+            with self._file.open("a") as lines:
+                lines.write(json.dumps(asdict(done)) + "\n")
+
+
+def _read(line: str) -> Done:
+    stored = json.loads(line)
+    refused = stored.pop("refused")
+    return Done(**stored, refused=None if refused is None else (refused[0], refused[1]))
+
+
+def whole_blocks(done: Sequence[Done], arms: Sequence[str]) -> list[Done]:
+    """Of a workload's blocks those in which each of the arms was run."""
+    there: dict[tuple[str, int, int], set[str]] = {}
+    for each in done:
+        there.setdefault(each.key[:3], set()).add(each.arm)
+    return [each for each in done if there[each.key[:3]] >= set(arms) and each.arm in arms]
+
+
+def checks_of(done: Sequence[Done], arms: Sequence[str]) -> Iterator[Check]:
+    """What the figures have to hold; prints the table of the arms and that of the workloads."""
+    by_arm = {arm: [each for each in done if each.arm == arm] for arm in arms}
+    ours = by_arm[OURS]
+    _print_arms(by_arm)
+    yield Check("intent kept", share(ours), "%", 95, "min")
+    best = max(share(some) for arm, some in by_arm.items() if arm != OURS)
+    yield Check("more often than the best rival by", share(ours) - best, "points", 0, "min")
+    workloads = sorted({(each.seed, each.number, each.kind) for each in done})
+    good = sum(_as_fast(done, workload, arms) for workload in workloads)
+    fast = good / len(workloads) * 6
+    yield Check("workloads as fast as the best rival that kept it", fast, "of 6", 5, "min")
+    refused = [each.refused for each in ours if each.refused is not None]
+    feasible, infeasible = (100 * statistics.fmean(one) for one in zip(*refused, strict=True))
+    yield Check("infeasible intents refused", infeasible, "%", 90, "min")
+    yield Check("feasible intents refused", feasible, "%", 5, "max")
+    lost, theirs = (
+        statistics.fmean(each.lost_s for each in by_arm[arm]) for arm in (OURS, "auto-converge")
+    )
+    yield Check("lost work by auto-converge's", lost / max(0.01, theirs), "", 1, "max")
+    cpu = statistics.median(each.cpu_percent for each in ours)
+    yield Check("service's CPU, of a core", cpu, "%", 2, "max")
+
+
+def share(done: Sequence[Done]) -> float:
+    """Of these, how many percent kept their intent."""
+    return 100 * sum(each.kept for each in done) / len(done) if done else 0.0
+
+
+def _print_arms(by_arm: dict[str, list[Done]]) -> None:
+    """The arms, those that kept it most often first."""
+    print(f"{'ARM':24} {'KEPT':>6} {'COMPLETED':>9} {'TOTAL':>8} {'SILENCE':>8} {'LOST':>7}")
+    for arm, some in sorted(by_arm.items(), key=lambda one: -share(one[1])):
+        ended = [each for each in some if each.state == "completed"]
+        total = silence = "-"
+        if ended:
+            total = f"{statistics.median(each.total_ms for each in ended) / 1000:.1f} s"
+            silence = f"{statistics.median(each.silence_ms for each in ended):.0f} ms"
+        lost = statistics.fmean(each.lost_s for each in some) if some else 0.0
+        count = f"{len(ended)} of {len(some)}"
+        print(f"{arm:24} {share(some):4.0f} % {count:>9} {total:>8} {silence:>8} {lost:5.1f} s")
+
+
+def _as_fast(done: Sequence[Done], workload: tuple[str, int, str], arms: Sequence[str]) -> bool:
+    """Whether the workload's total time is not worse than that of the best rival that kept the
+    intent about as often; prints the two."""
+    some = [each for each in done if (each.seed, each.number, each.kind) == workload]
+    ours = [each for each in some if each.arm == OURS]
+    often = min(share(ours), 100 * _MOSTLY)
+    rivals: list[tuple[float, str, list[Done]]] = []
+    for arm in arms:
+        theirs = [each for each in some if each.arm == arm]
+        kept = [each.total_ms for each in theirs if each.kept]
+        if arm != OURS and kept and share(theirs) >= often:
+            rivals.append((statistics.median(kept), arm, theirs))
+    mine = [each.total_ms for each in ours if each.kept]
+    if not mine or not rivals:
+        print(f"{workload[2]:8} kept {share(ours):.0f} %, no rival that kept it as often")
+        return bool(mine)
+    least, arm, theirs = min(rivals, key=lambda one: one[:2])
+    took = statistics.median(mine)
+    criterion = Criterion("total_ms", unit="ms", margin=_MARGIN)
+    verdict = compare(_sample(theirs), _sample(ours), criterion).verdict
+    good = verdict in _GOOD
+    if len(ours) < _ENOUGH_BLOCKS:
+        good = took <= least * (1 + _MARGIN)
+    print(f"{workload[2]:8} {took / 1000:.1f} s, {arm} {least / 1000:.1f} s: {verdict}")
+    return good
+
+
+def _sample(done: Sequence[Done]) -> Sample:
+    """Total times; one that did not keep the intent has failed."""
+    return Sample(
+        done[0].arm,
+        tuple(
+            Observation(each.total_ms, block=each.block)
+            if each.kept
+            else Observation(None, block=each.block, failure="not kept", failed=True)
+            for each in done
+        ),
+    )
