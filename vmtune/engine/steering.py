@@ -5,8 +5,9 @@ from __future__ import annotations
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.protocol import Controls
 from vmtune.intent.bounds import QEMU_LIMIT_MS
-from vmtune.intent.choosing import HELD_PERCENT
+from vmtune.intent.choosing import DIRTY_LIMIT, HELD_PERCENT
 from vmtune.intent.steering import Abilities, Steering
+from vmtune.intent.throttling import DirtyLimit
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.intent import MAX_SLOWDOWN_PERCENT
 from vmtune.model.migration.record import Migration
@@ -16,6 +17,7 @@ from vmtune.model.plan.outcome import Status
 from vmtune.model.tunables.tunable import Value
 
 _LIMIT, _THROTTLE = "downtime_limit_ms", "max_cpu_throttle_percent"
+_SWITCH, _RING = "dirty_limit", "dirty_ring_size_entries"
 
 
 async def begin_steering(record: Migration, controls: Controls) -> Steering | None:
@@ -27,7 +29,11 @@ async def begin_steering(record: Migration, controls: Controls) -> Steering | No
     rejected = {o.tunable for o in record.outcomes if o.status is Status.REJECTED}
     wanted: dict[str, Value] = {n: v for n, v in record.wanted.items() if n not in rejected}
     try:
-        readings = await controls.read(record.vm, [_LIMIT, _THROTTLE])
+        names = [_LIMIT, _THROTTLE]
+        by_limit = wanted.get(_SWITCH) is True and _SWITCH in stated.chosen
+        if by_limit:
+            names += [DIRTY_LIMIT, _RING]
+        readings = await controls.read(record.vm, names)
         seen = {name: reading.value for name, reading in readings.items()}
     except VmtuneError:
         seen = {}
@@ -36,6 +42,10 @@ async def begin_steering(record: Migration, controls: Controls) -> Steering | No
     throttled = wanted.get("auto_converge") is True or "auto_converge" in chosen
     own = throttled and "auto_converge" in stated.chosen and _THROTTLE not in wanted
     percent = _number(seen.get(_THROTTLE), MAX_SLOWDOWN_PERCENT) if own else 0
+    ring = DirtyLimit.of(_number(seen.get(_RING), 0), stated.curve)
+    if ring is not None:
+        most = ring.most_percent(stated.intent)
+        ring, percent = ring.in_force(_number(seen.get(DIRTY_LIMIT), ring.mib_per_s(0)), most)
     # Until steering has set it, it is the most that QEMU may throttle, and does not by itself.
     held = any(_sets_throttle(step) for step in record.step_records)
     return Steering(
@@ -44,9 +54,10 @@ async def begin_steering(record: Migration, controls: Controls) -> Steering | No
             own,
             wanted.get("postcopy") is True or "postcopy" in chosen,
             _LIMIT not in stated.pinned,
+            ring,
         ),
         max(1, limit),
-        percent if held and percent > HELD_PERCENT else 0,
+        percent if ring is not None or (held and percent > HELD_PERCENT) else 0,
         relaxed(record.step_records),
         held=held,
         done=any(record.did(action) for action in StepAction),

@@ -73,7 +73,7 @@ def observe(before: Followed, sample: Sample) -> Followed:
         return seen
     sent = now.memory_bytes - _memory_bytes(last)
     dirtied = max(0.0, sample.remaining_bytes - last.remaining_bytes + sent)
-    took_ms = (sample.at_ms - before.synced.at_ms) * (1 - last.throttle_percent / 100)
+    took_ms = (sample.at_ms - before.synced.at_ms) * (1 - last.withheld_percent / 100)
     point = DirtyPoint(max(1.0, took_ms), dirtied)
     # The first count is the beginning itself: all memory is dirty, and none of it was dirtied.
     alone = last.iteration > 0 and sample.iteration == last.iteration + 1
@@ -154,7 +154,7 @@ def standing(seen: Followed, before: Sequence[DirtyPoint] = ()) -> tuple[DirtyCu
         sample.remaining_bytes,
         max(1.0, sample.at_ms - seen.synced.at_ms),
         _memory_bytes(sample) - seen.synced.memory_bytes,
-        sample.throttle_percent,
+        sample.withheld_percent,
     )
     points = _typical(seen.points)
     return concave((*points, *_shorter(before, points[0]))), moment

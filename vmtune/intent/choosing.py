@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from vmtune import units
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
 from vmtune.intent.feasible import Basis, Judgement, judge
+from vmtune.intent.throttling import TOLERANCE_BYTES_PER_S, DirtyLimit
 from vmtune.model.migration.intent import Intent, Means
 from vmtune.model.migration.stated_intent import StatedIntent
 from vmtune.model.tunables.tunable import Value
@@ -22,6 +23,10 @@ _LEAST_CHANNELS = 2
 _LEAST_FREE_CORES = 2.0
 """The guests' own CPU time comes first."""
 _NOT_MEASURED = "others have started it, so that the guest was not measured: nothing is promised"
+_TRIGGER, _AT_ONCE = "throttle_trigger_threshold_percent", "a throttle that is set acts at once"
+DIRTY_LIMIT = "vcpu_dirty_limit_mib_per_s"
+_LEAST_PATH_BYTES_PER_S = 4 * TOLERANCE_BYTES_PER_S
+"""On a slower path the dirty limit is too coarse."""
 HELD_PERCENT = 1
 """The throttle of auto-converge while nothing is to be throttled: QEMU takes no less."""
 
@@ -34,6 +39,8 @@ class Offer:
         *postcopy*.
     :param postcopy_with_multifd: whether both QEMUs take the two together.
     :param free_cores: on the host that has fewer; None where that is not known.
+    :param dirty_ring_entries: of the VM's dirty rings, where QEMU can bound by them how much a vCPU
+        dirties, and nothing else empties them; else 0.
     """
 
     multifd: bool = False
@@ -42,6 +49,7 @@ class Offer:
     postcopy: bool = False
     postcopy_with_multifd: bool = False
     free_cores: float | None = None
+    dirty_ring_entries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,9 @@ def choose(
     helps = compressed is not None and judgement is not None and _better(compressed, judgement)
     if helps:
         judgement = compressed
-    wanted = [*_limits(intent), *_throttle(intent), *_postcopy(intent, offer)]
+    kept = judgement is not None and judgement.kept is True
+    limit = _dirty_limit(intent, basis, offer) if kept else None
+    wanted = [*_limits(intent), *_throttle(intent, limit, pinned), *_postcopy(intent, offer)]
     wanted += _parallel(intent, basis, offer, helps)
     fixed = tuple(choice.tunable for choice in wanted if choice.tunable in pinned)
     left = tuple(choice for choice in wanted if choice.tunable not in pinned)
@@ -117,15 +127,38 @@ def _limits(intent: Intent) -> Iterator[Choice]:
         )
 
 
-def _throttle(intent: Intent) -> Iterator[Choice]:
-    most = intent.most_throttle_percent
+def _dirty_limit(intent: Intent, basis: Basis | None, offer: Offer) -> DirtyLimit | None:
+    """What throttles by the dirty limit, where it can throttle as hard as the intent needs it."""
+    if basis is None or basis.throughput.bytes_per_s.likely < _LEAST_PATH_BYTES_PER_S:
+        return None
+    limit = DirtyLimit.of(offer.dirty_ring_entries, basis.probe.curve().points)
+    most = 0 if limit is None else limit.most_percent(intent)
     if not most:
+        return None
+    return limit if judge(replace(intent, max_slowdown_percent=most), basis).kept else None
+
+
+def _throttle(
+    intent: Intent, limit: DirtyLimit | None, pinned: Collection[str]
+) -> Iterator[Choice]:
+    most = intent.most_throttle_percent if limit is None else limit.most_percent(intent)
+    if not most:
+        return
+    for switch in ("auto_converge", "dirty_limit"):
+        if switch in pinned:  # the user throttles
+            yield Choice(switch, True, "")
+            return
+    if limit is not None:
+        why = f"holds back only the vCPUs that write, by up to {most} %, if that is needed"
+        yield Choice("dirty_limit", True, why)
+        yield Choice(DIRTY_LIMIT, limit.mib_per_s(0), "no vCPU reaches it: bounds nothing yet")
+        yield Choice(_TRIGGER, 1, _AT_ONCE)
         return
     why = f"so that up to {most} % can be throttled while it runs, if that is needed"
     held = f"throttles by {HELD_PERCENT} %, the least, until more is needed"
     yield Choice("auto_converge", True, why)
     yield Choice("cpu_throttle_initial_percent", HELD_PERCENT, held)
-    yield Choice("throttle_trigger_threshold_percent", 1, "a throttle that is set acts at once")
+    yield Choice(_TRIGGER, 1, _AT_ONCE)
 
 
 def _postcopy(intent: Intent, offer: Offer) -> Iterator[Choice]:

@@ -7,7 +7,7 @@ known, as long as there is one that does.
 
 A throttle costs the guest its percentage for as long as it lasts: a mild one that just keeps the
 deadline can cost more than a hard one that ends it soon. Of the throttles that keep it, it is the
-mildest of those that cost about the least. QEMU changes its throttle only at every second
+mildest of those that cost about the least. QEMU changes a throttle only at every second
 synchronisation: one that does not suffice is raised by much, and one is taken back only if the
 migration ends early without it.
 """
@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from vmtune.forecast.course import Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
 from vmtune.model.host.dirty_rates import DirtyPoint
-from vmtune.model.migration.intent import still_ms
+from vmtune.model.migration.intent import TURN_MS, still_ms
 
 _LIMITS = 8
 """How many downtime limits are compared between the present and the highest one."""
@@ -58,7 +58,7 @@ class Standing:
     left_ms: float
     spare_ms: float
 
-    def course(self, limit_ms: int, throttle_percent: int, writes: float = 1.0) -> Course:
+    def course(self, limit_ms: int, throttle_percent: float, writes: float = 1.0) -> Course:
         """What is expected with these settings, where the guest writes *writes* times as much."""
         curve = self.curve
         if writes != 1.0:
@@ -76,6 +76,7 @@ class Scope:
     :param throttle_percent: in force; 0 for none.
     :param most_throttle_percent: 0: the guest must not be throttled.
     :param thrifty: silence is no goal: of limits that suffice the lowest is enough.
+    :param turn_ms: for how long a throttled guest runs between two times of standing still.
     """
 
     limit_ms: int
@@ -83,6 +84,7 @@ class Scope:
     throttle_percent: int
     most_throttle_percent: int
     thrifty: bool = False
+    turn_ms: float = TURN_MS
 
     def limits(self) -> Iterator[int]:
         """From the present to the highest."""
@@ -99,7 +101,7 @@ class Scope:
         just before it is stopped."""
         if self.thrifty:
             return self.highest_limit_ms
-        return max(self.limit_ms, self.highest_limit_ms - still_ms(throttle_percent))
+        return max(self.limit_ms, self.highest_limit_ms - still_ms(throttle_percent, self.turn_ms))
 
     def harder(self) -> Iterator[int]:
         """Throttles to try: harder than the present one by so much that the difference shows."""

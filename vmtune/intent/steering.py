@@ -21,10 +21,19 @@ from vmtune.forecast.course import Conditions, Course
 from vmtune.forecast.dirty_curve import concave
 from vmtune.forecast.following import Followed, measured, observe, standing
 from vmtune.intent.bounds import highest_limit_ms
-from vmtune.intent.choosing import HELD_PERCENT
+from vmtune.intent.choosing import DIRTY_LIMIT, HELD_PERCENT
 from vmtune.intent.setting import Scope, Setting, Standing, choose_setting, without_throttle
+from vmtune.intent.throttling import DirtyLimit
 from vmtune.model.host.dirty_rates import DirtyPoint
-from vmtune.model.migration.intent import MAX_SILENCE_MS, Goal, Intent, Means, Otherwise
+from vmtune.model.migration.intent import (
+    MAX_SILENCE_MS,
+    MAX_SLOWDOWN_PERCENT,
+    TURN_MS,
+    Goal,
+    Intent,
+    Means,
+    Otherwise,
+)
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import SetValues, StepAction
 
@@ -53,6 +62,9 @@ _LATE_SHARE, _LATE_MS = 1.3, 1000.0
 """A migration is late that goes on for this share and time longer than expected."""
 _SURE_SHARE, _SURE_MS = 1.3, 500.0
 """What is expected to end does in this share and time more, or is not waited for."""
+_SETTLED_SYNCS, _SETTLED_MS = 3, 5000
+"""QEMU heeds a dirty limit at the second synchronisation after it that comes a second after the one
+before, and measures for a second before it holds a vCPU back."""
 _RESCUE_SHARE = 1.3
 _RESCUE_MS = 2000.0
 """Post-copy or a pause begins when sending all that remains takes so much of the time left: the
@@ -61,12 +73,17 @@ throughput varies, and the guest still dirties until then."""
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What the migration was started with, since capabilities cannot change while it runs."""
+    """What the migration was started with, since capabilities cannot change while it runs.
+
+    :param downtime_limit: whether it may be changed: not where the user has set it.
+    :param dirty_limit: by which the guest is throttled instead of by auto-converge; None where it
+        is not.
+    """
 
     auto_converge: bool = False
     postcopy: bool = False
     downtime_limit: bool = True
-    """Whether the downtime limit may be changed: not where the user has set it."""
+    dirty_limit: DirtyLimit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +112,8 @@ class Steering:
 
     :param intent: what was asked for; *relaxed* are the goals that were given up since.
     :param limit_ms: the downtime limit in force, likewise *throttle_percent*, the most that
-        auto-converge may withhold.
+        auto-converge may withhold, or what the dirty limit does.
+    :param limited: at how many synchronisations, and when, the dirty limit was set last.
     :param syncs: synchronisations that were judged.
     :param endless: at how many in a row no setting would end it in time.
     :param lows: what remained at the last synchronisations.
@@ -124,6 +142,7 @@ class Steering:
     curve: tuple[DirtyPoint, ...] = ()
     easy: int = 0
     would: SetValues | StepAction | Relax | None = None
+    limited: tuple[int, int] = (0, 0)
 
     @property
     def goals(self) -> Intent:
@@ -145,6 +164,8 @@ class Steering:
     @property
     def most_throttle_percent(self) -> int:
         """The hardest throttle that may be set; 0 for none."""
+        if self.able.dirty_limit is not None:
+            return self.able.dirty_limit.most_percent(self.goals)
         return self.goals.most_throttle_percent if self.able.auto_converge else 0
 
 
@@ -166,6 +187,8 @@ def steer(before: Steering, sample: Sample) -> tuple[Steering, list[Act]]:
     acts: list[Act] = []
     if now is not None and fresh:
         state, acts = _adjust(state, sample, now)
+    if not acts:
+        state, acts = _correct(state, sample)
     if not acts:
         state, acts = _end(state, sample, now)
     return state, acts
@@ -219,7 +242,26 @@ def _scope(state: Steering) -> Scope:
         state.throttle_percent,
         state.most_throttle_percent,
         thrifty=state.goals.max_silence_ms is None,
+        turn_ms=TURN_MS if state.able.dirty_limit is None else state.able.dirty_limit.turn_ms,
     )
+
+
+def _correct(state: Steering, sample: Sample) -> tuple[Steering, list[Act]]:
+    """Another dirty limit where QEMU withholds more or less by the present one than was meant."""
+    limit, percent = state.able.dirty_limit, state.throttle_percent
+    syncs, since_ms = state.limited
+    settled = state.syncs - syncs >= _SETTLED_SYNCS and sample.at_ms - since_ms >= _SETTLED_MS
+    if limit is None or not settled:
+        return state, []
+    slowdown = state.goals.max_slowdown_percent
+    bound = MAX_SLOWDOWN_PERCENT if slowdown is None else slowdown
+    other = limit.corrected(percent, sample.withheld_percent, bound)
+    if other is None:
+        return state, []
+    able = replace(state.able, dirty_limit=other)
+    changed = replace(state, able=able, limited=(state.syncs, sample.at_ms))
+    why = f"{percent} % was to be withheld, and {sample.withheld_percent:.0f} % is"
+    return changed, [Act(SetValues(((DIRTY_LIMIT, other.mib_per_s(percent)),)), why)]
 
 
 def _standing(state: Steering, sample: Sample, now: Conditions) -> Standing | None:
@@ -270,8 +312,12 @@ def _to(state: Steering, setting: Setting, reason: str) -> tuple[Steering, list[
     values: list[tuple[str, int]] = []
     if setting.limit_ms > state.limit_ms:
         values.append(("downtime_limit_ms", setting.limit_ms))
+    limited = state.able.dirty_limit
     held = max(HELD_PERCENT, setting.throttle_percent)
-    if state.able.auto_converge and held != max(HELD_PERCENT, state.throttle_percent):
+    if limited is not None:
+        if setting.throttle_percent != state.throttle_percent:
+            values.append((DIRTY_LIMIT, limited.mib_per_s(setting.throttle_percent)))
+    elif state.able.auto_converge and held != max(HELD_PERCENT, state.throttle_percent):
         values += [
             ("cpu_throttle_initial_percent", held),
             ("cpu_throttle_increment_percent", held),
@@ -285,6 +331,8 @@ def _to(state: Steering, setting: Setting, reason: str) -> tuple[Steering, list[
         throttle_percent=setting.throttle_percent,
         overdue_ms=math.inf,
     )
+    if setting.throttle_percent != state.throttle_percent and state.seen.last is not None:
+        changed = replace(changed, limited=(state.syncs, state.seen.last.at_ms))
     return changed, [Act(SetValues(tuple(values)), reason, _expected(setting.course))]
 
 
@@ -328,7 +376,7 @@ def _ends_soon(state: Steering, sample: Sample, now: Conditions) -> bool:
     stands = _standing(state, sample, now)
     if stands is None or state.endless or sample.at_ms > state.overdue_ms:
         return False
-    course = stands.course(state.limit_ms, sample.throttle_percent)
+    course = stands.course(state.limit_ms, sample.withheld_percent)
     return course.ends and course.left_ms * _SURE_SHARE + _SURE_MS <= stands.left_ms
 
 

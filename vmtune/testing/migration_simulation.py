@@ -4,16 +4,20 @@ Each tick of 50 ms sends what the throughput allows; what is dirty is a number o
 of pages. The bitmap is synchronised when less remains than throughput times the downtime limit
 (migration/migration.c, migration_iteration_run). Auto-converge acts at a synchronisation at least
 1 s after the last, every second time that more was dirtied than its trigger (migration/ram.c): it
-begins at its first percentage, and then adds its increment up to the most.
+begins at its first percentage, and then adds its increment up to the most. At the same moments the
+dirty limit is taken over that was set; once a second a vCPU's wait for each full ring is then
+changed by how far its dirty rate is from the limit (system/dirtylimit.c).
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from vmtune.intent.steering import Act, Relax, Steering, steer
+from vmtune.intent.choosing import DIRTY_LIMIT
+from vmtune.intent.steering import Abilities, Act, Relax, Steering, steer
+from vmtune.intent.throttling import TOLERANCE_BYTES_PER_S, UNLIMITED_MIB_PER_S
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import SetValues, StepAction
 from vmtune.units import PAGE_BYTES
@@ -32,6 +36,8 @@ class Guest:
     :param swing: by how much at most its rate, and half of that the path's, varies from one quarter
         of a second to the next, as a share.
     :param seed: of these swings.
+    :param vcpus: that write, each as much as the others.
+    :param ring_bytes: what the dirty ring of each holds.
     """
 
     memory_bytes: float
@@ -40,6 +46,8 @@ class Guest:
     used_bytes: float | None = None
     swing: float = 0.0
     seed: int = 0
+    vcpus: int = 1
+    ring_bytes: int = 4 << 20
 
     def swings(self) -> Iterator[tuple[float, float]]:
         """The factors of its rate, and of the path's, one after the other."""
@@ -60,7 +68,7 @@ class Simulated:
     outcome: str
     total_ms: int
     silence_ms: float
-    throttled: tuple[int, ...]
+    throttled: tuple[float, ...]
     limits: tuple[int, ...]
     acts: tuple[Act, ...]
 
@@ -74,7 +82,7 @@ class Simulated:
 class _Throttle:
     """Auto-converge. Percentages as QEMU's, *percent* in force; *trigger* of what was sent."""
 
-    percent: int = 0
+    percent: float = 0
     first: int = 1
     step: int = 1
     most: int = 1
@@ -89,13 +97,82 @@ class _Throttle:
         self.high += dirtied > (sent - self.judged_sent) * self.trigger / 100
         self.judged_ms, self.judged_sent = at_ms, sent
         if self.high >= 2:
-            raised = self.percent + self.step if self.percent else self.first
-            self.high, self.percent = 0, min(raised, self.most)
+            self.high = 0
+            self.triggered()
+
+    def triggered(self) -> None:
+        raised = self.percent + self.step if self.percent else self.first
+        self.percent = min(raised, self.most)
+
+    def writing(self, at_ms: int, bytes_per_s: float) -> None:
+        """What the guest would write if it were not held back."""
 
     def set(self, values: Mapping[str, object]) -> None:
         self.first = int(str(values.get("cpu_throttle_initial_percent", self.first)))
         self.step = int(str(values.get("cpu_throttle_increment_percent", self.step)))
         self.most = int(str(values.get("max_cpu_throttle_percent", self.most)))
+
+    def said(self, sample: Sample) -> Sample:
+        return replace(sample, throttle_percent=round(self.percent))
+
+    def taken_over(self, state: Steering) -> Steering:
+        """*state*, that began, with what another process reads from QEMU."""
+        return replace(state, throttle_percent=self.most, held=True)
+
+
+@dataclass(slots=True)
+class _Limit(_Throttle):
+    """The dirty limit; rates in bytes per second, *waits_us* for each full ring of a vCPU."""
+
+    vcpus: int = 1
+    ring_bytes: float = 4 * MIB
+    wanted: float = UNLIMITED_MIB_PER_S * MIB
+    quota: float = UNLIMITED_MIB_PER_S * MIB
+    waits_us: float = 0.0
+    highest: float = 1.0
+    fills_us: float = 1.0
+    adjusted_ms: int = 0
+
+    def triggered(self) -> None:
+        self.quota = self.wanted
+
+    def writing(self, at_ms: int, bytes_per_s: float) -> None:
+        each = bytes_per_s / self.vcpus
+        if at_ms - self.adjusted_ms < 1000 or each <= 0:
+            return
+        self.adjusted_ms = at_ms
+        self.fills_us = self.ring_bytes / each * 1e6
+        now = each * (1 - self.percent / 100)
+        self.highest = max(self.highest, now)
+        full_us = self.ring_bytes / self.highest * 1e6
+        off = abs(now - self.quota)
+        if off > TOLERANCE_BYTES_PER_S:
+            share = off / max(now, self.quota)
+            change = full_us * min(share / (1.001 - share), 99) if share > 0.5 else full_us / 10
+            self.waits_us += change if now > self.quota else -change
+            self.waits_us = max(0.0, min(self.waits_us, 99 * full_us))
+        self.percent = 100 * self.waits_us / (self.waits_us + self.fills_us)
+
+    def set(self, values: Mapping[str, object]) -> None:
+        self.wanted = int(str(values.get(DIRTY_LIMIT, self.wanted // MIB))) * MIB
+
+    def said(self, sample: Sample) -> Sample:
+        waits, fills = round(self.waits_us), round(self.fills_us)
+        return replace(sample, dirty_limit_throttle_us=waits, dirty_limit_ring_full_us=fills)
+
+    def taken_over(self, state: Steering) -> Steering:
+        limit = state.able.dirty_limit
+        assert limit is not None
+        most = limit.most_percent(state.intent)
+        limit, percent = limit.in_force(round(self.wanted / MIB), most)
+        able = replace(state.able, dirty_limit=limit)
+        return replace(state, able=able, throttle_percent=percent)
+
+
+def _throttle(guest: Guest, able: Abilities, auto_converge: bool) -> _Throttle:
+    if able.dirty_limit is not None:
+        return _Limit(vcpus=guest.vcpus, ring_bytes=guest.ring_bytes)
+    return _Throttle(first=20, step=10, most=99, trigger=50) if auto_converge else _Throttle()
 
 
 def run(
@@ -118,11 +195,11 @@ def run(
     :param hand_over_ms: when another process takes over, which knows only what is set; 0: never.
     """
     state, limit = steering, steering.limit_ms
-    throttle = _Throttle(first=20, step=10, most=99, trigger=50) if auto_converge else _Throttle()
+    throttle = _throttle(guest, state.able, auto_converge)
     all_bytes = guest.memory_bytes if guest.used_bytes is None else guest.used_bytes
     remaining, unsynced, sent, count = all_bytes, 0.0, 0.0, 1
     swings, faster, wider = guest.swings(), 1.0, 1.0
-    throttled: list[int] = []
+    throttled: list[float] = []
     limits, acts = [limit], list[Act]()
 
     def fits(limit_ms: int) -> float:
@@ -134,7 +211,9 @@ def run(
             faster, wider = next(swings)
         portion = min(remaining, bytes_per_s * wider * tick_s)
         remaining, sent = remaining - portion, sent + portion
-        wrote = guest.rate(at_ms / 1000) * faster * tick_s * (1 - throttle.percent / 100)
+        rate = guest.rate(at_ms / 1000) * faster
+        throttle.writing(at_ms, rate)
+        wrote = rate * tick_s * (1 - throttle.percent / 100)
         unsynced = min(guest.region_bytes, unsynced + wrote)
         throttled.append(throttle.percent)
         if remaining <= fits(limit):
@@ -147,16 +226,15 @@ def run(
                 return Simulated(
                     "completed", total, silence, tuple(throttled), tuple(limits), tuple(acts)
                 )
-            if state.able.auto_converge:
+            if state.able.auto_converge or state.able.dirty_limit is not None:
                 throttle.synchronised(at_ms, dirtied, sent)
         if at_ms % sampled_every_ms:
             continue
-        sample = _sample(guest, at_ms, count, remaining, sent, bytes_per_s, throttle.percent)
+        sample = throttle.said(_sample(guest, at_ms, count, remaining, sent, bytes_per_s))
         if hand_over_ms and at_ms >= hand_over_ms:
             hand_over_ms = 0
-            state = Steering(
-                state.intent, state.able, limit, throttle.most, state.relaxed, curve=state.curve
-            )
+            begun = replace(steering, limit_ms=limit, relaxed=state.relaxed)
+            state = throttle.taken_over(begun)
         state, fresh = steer(state, sample)
         acts += fresh
         for act in fresh:
@@ -186,10 +264,10 @@ def _ended(action: StepAction, at_ms: int, rest_ms: float) -> tuple[str, int, fl
 
 
 def _sample(
-    guest: Guest, at_ms: int, count: int, remaining: float, sent: float, rate: float, percent: int
+    guest: Guest, at_ms: int, count: int, remaining: float, sent: float, rate: float
 ) -> Sample:
     return Sample(
         at_ms, QemuStatus.ACTIVE, count, False, round(sent), round(remaining),
         round(guest.memory_bytes), 0, round(sent / PAGE_BYTES), PAGE_BYTES, 0, round(rate),
-        0, 0, None, percent, 0, 0, 0,
+        0, 0, None, 0, 0, 0, 0,
     )  # fmt: skip

@@ -144,3 +144,43 @@ async def test_in_shadow_all_is_told_and_nothing_is_done() -> None:
     assert all(one != other for one, other in pairwise(actions))
     assert made.writes == []
     assert not {"abort_migration", "pause", "start_postcopy", "write"} & set(made.calls)
+
+
+LIMITED = {"dirty_limit": True, "vcpu_dirty_limit_mib_per_s": 1 << 20, "downtime_limit_ms": 95}
+WRITES = (DirtyPoint(100.0, 40 * (1 << 20)), DirtyPoint(4000.0, 400 * (1 << 20)))
+"""400 MiB/s at first."""
+
+
+def limited(**fields: Any) -> Migration:
+    goals = replace(THROTTLING, max_slowdown_percent=99)
+    intent = StatedIntent(goals, dict.fromkeys(LIMITED, "so that"), (), "", WRITES)
+    return stated(goals, intent=intent, **({"wanted": LIMITED} | fields))
+
+
+@pytest.mark.parametrize(("mib_per_s", "percent"), [(1 << 20, 0), (100, 75), (1, 90)])
+async def test_it_continues_from_the_dirty_limit_that_is_set(mib_per_s: int, percent: int) -> None:
+    """One that is lower than the intent allows was set because no vCPU came to a higher one."""
+    made = qemu(vcpu_dirty_limit_mib_per_s=mib_per_s, dirty_ring_size_entries=1024)
+    found = await begin_steering(limited(), made)
+    assert found is not None
+    assert found.throttle_percent == percent
+    ring = found.able.dirty_limit
+    assert ring is not None
+    assert not found.able.auto_converge
+    assert ring.mib_per_s(percent) == mib_per_s
+    assert ring.ring_bytes == 4 << 20
+
+
+async def test_without_its_ring_nothing_is_throttled_by_the_dirty_limit() -> None:
+    found = await begin_steering(limited(), qemu(dirty_ring_size_entries=0))
+    assert found is not None
+    assert found.able == Abilities()
+    assert found.most_throttle_percent == 0
+
+
+async def test_a_dirty_limit_of_the_user_is_not_steered() -> None:
+    intent = StatedIntent(THROTTLING, {}, ("dirty_limit",), "", WRITES)
+    made = qemu(vcpu_dirty_limit_mib_per_s=9, dirty_ring_size_entries=1024)
+    found = await begin_steering(limited(intent=intent), made)
+    assert found is not None
+    assert found.able.dirty_limit is None

@@ -29,7 +29,7 @@ MAX_SILENCE_MS = 2_000_000
 MAX_DEADLINE_S = 7 * 24 * 3600
 MAX_SLOWDOWN_PERCENT = 99
 """QEMU's hardest throttle (max-cpu-throttle in migration/options.c)."""
-_TURN_MS = 12
+TURN_MS = 12
 """QEMU lets a throttled vCPU run for 10 ms at a time (CPU_THROTTLE_TIMESLICE_NS in
 system/cpu-throttle.c), and sleep for as long as its percentage says; some more for being late."""
 _MAX_BANDWIDTH = 1 << 62
@@ -132,20 +132,29 @@ class Intent:
 
     @property
     def most_throttle_percent(self) -> int:
-        """The hardest throttle that is allowed; 0 for none. A throttled guest stands still in
-        turns, at 99 % for 990 ms at a time, which has to be within the silence."""
+        """The hardest throttle of auto-converge that is allowed; 0 for none."""
+        return self.most_throttled(TURN_MS)
+
+    def most_throttled(self, turn_ms: float) -> int:
+        """The hardest throttle that is allowed, in percent; 0 for none. A throttled guest stands
+        still in turns, by auto-converge at 99 % for 990 ms at a time, which has to be within the
+        silence.
+
+        :param turn_ms: for how long it runs in between.
+        """
         if not self.allows(Means.THROTTLE):
             return 0
         bound = self.max_slowdown_percent
         most = MAX_SLOWDOWN_PERCENT if bound is None else bound
         if self.max_silence_ms is None:
             return most
-        return min(most, int(100 * self.max_silence_ms / (self.max_silence_ms + _TURN_MS)))
+        return min(most, int(100 * self.max_silence_ms / (self.max_silence_ms + turn_ms)))
 
 
-def still_ms(throttle_percent: int) -> int:
-    """How long a guest stands still at a time that is throttled by so much."""
-    return round(_TURN_MS * throttle_percent / max(1, 100 - throttle_percent))
+def still_ms(throttle_percent: int, turn_ms: float = TURN_MS) -> int:
+    """How long a guest stands still at a time that is throttled by so much, and runs for *turn_ms*
+    in between."""
+    return round(turn_ms * throttle_percent / max(1, 100 - throttle_percent))
 
 
 def parse_intent(raw: object, field: str = "intent") -> Intent:

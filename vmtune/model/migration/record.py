@@ -186,6 +186,14 @@ class Sample:
     dirty_limit_throttle_us: int
     dirty_limit_ring_full_us: int
 
+    @property
+    def withheld_percent(self) -> float:
+        """Of the time of the vCPU that is held back most, what is withheld: by auto-converge, or by
+        the dirty limit, which makes a vCPU wait each time that it has filled its ring."""
+        turn_us = self.dirty_limit_throttle_us + self.dirty_limit_ring_full_us
+        by_limit = 100 * self.dirty_limit_throttle_us / turn_us if turn_us else 0.0
+        return max(self.throttle_percent, by_limit)
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:

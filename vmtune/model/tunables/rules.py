@@ -168,7 +168,17 @@ RULES: tuple[Rule, ...] = (
     _needs("cpu_throttle_increment_percent", "auto_converge"),
     _needs("max_cpu_throttle_percent", "auto_converge"),
     _needs("cpu_throttle_tailslow", "auto_converge"),
-    _needs("throttle_trigger_threshold_percent", "auto_converge"),
+    Rule(
+        "needs_auto_converge",
+        "throttle_trigger_threshold_percent",
+        "throttle_trigger_threshold_percent has no effect unless auto_converge is on, or "
+        "dirty_limit",
+        "set auto_converge to on, or unset throttle_trigger_threshold_percent",
+        lambda values: (
+            "throttle_trigger_threshold_percent" in values
+            and not (_on(values, "auto_converge") or _on(values, "dirty_limit"))
+        ),
+    ),
     _ordered("cpu_throttle_initial_percent", "max_cpu_throttle_percent"),
     _excludes("dirty_limit", "auto_converge", "both throttle the vCPUs"),
     _needs("vcpu_dirty_limit_mib_per_s", "dirty_limit"),

@@ -12,6 +12,7 @@ from vmtune.intent.feasible import difference, nearest
 from vmtune.model.host.facts import VmFacts
 from vmtune.model.migration.intent import Intent, Otherwise, describe, parse_intent
 from vmtune.model.migration.stated_intent import StatedIntent
+from vmtune.model.tunables.rows.reaper import ALONE_AT_THE_RINGS, REAPERS
 from vmtune.services.forecasts.forecasts import ForecastService
 from vmtune.services.forecasts.free_cores import free_cores, look
 from vmtune.services.hosts.hosts import HostService
@@ -131,6 +132,9 @@ class IntentService:
         basis = await self.forecasts.basis(planned, destination, limit)
         pinned = frozenset(given) | frozenset(planned.desired.values)
         offer = _offer(planned.facts, await free_cores(both, before))
+        values_now = planned.desired.values
+        if any(values_now.get(n, ALONE_AT_THE_RINGS[n]) != ALONE_AT_THE_RINGS[n] for n in REAPERS):
+            offer = replace(offer, dirty_ring_entries=0)
 
         async def attempt(offer: Offer) -> tuple[Chosen, Planned, set[str | None]]:
             chosen = choose(intent, basis, offer, pinned)
@@ -142,7 +146,10 @@ class IntentService:
 
         chosen, tried, blocked = await attempt(offer)
         if blocked & _PARALLEL:  # what was expected of it counts no more
-            chosen, tried, blocked = await attempt(replace(offer, multifd=False))
+            offer = replace(offer, multifd=False)
+            chosen, tried, blocked = await attempt(offer)
+        if "dirty_limit" in blocked:
+            chosen, tried, blocked = await attempt(replace(offer, dirty_ring_entries=0))
         kept = [choice for choice in chosen.choices if choice.tunable not in blocked]
         stated = StatedIntent(
             intent,
@@ -170,12 +177,14 @@ class IntentService:
 
 def _offer(facts: VmFacts, free_cores: float | None) -> Offer:
     """By the source alone: what the destination lacks is a blocker of the plan."""
+    limits = facts.kvm and "dirty-limit" in facts.capabilities
     return Offer(
         multifd="multifd" in facts.capabilities,
         zstd="zstd" in facts.compression_methods,
         zero_copy="zero-copy-send" in facts.capabilities,
         postcopy="postcopy-ram" in facts.capabilities,
         free_cores=free_cores,
+        dirty_ring_entries=(facts.dirty_ring_size_entries or 0) if limits else 0,
     )
 
 

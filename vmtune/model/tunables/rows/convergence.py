@@ -94,7 +94,8 @@ CONVERGENCE = (
     ),
     Tunable(
         "throttle_trigger_threshold_percent", "Throttle trigger",
-        "Auto-converge acts when dirty bytes of a period exceed this share of the bytes sent.",
+        "Auto-converge and the dirty limit act when dirty bytes of a period exceed this share of "
+        "the bytes sent.",
         Kind.INTEGER, Route.MONITOR, Side.SOURCE, Unit.PERCENT, 50, 1, 100,
         qmp=parameter("throttle-trigger-threshold"), running=True,
     ),
