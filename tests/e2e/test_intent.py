@@ -9,6 +9,7 @@ import pytest
 from tests.support.live import Live, live, why_no_lab
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
+from vmtune.lab.domain_xml import kvm_usable
 from vmtune.model.workload import Workload
 
 NO_LAB = why_no_lab()
@@ -93,3 +94,32 @@ def test_it_gives_up_at_the_deadline_and_the_guest_stays(it: Live) -> None:
         done = it.ended(it.migrate(vm, "b", intent=goals))
         assert (done["state"], steered(done)[-1]) == ("cancelled", "abort the migration")
         assert it.states(vm) == {"a": "running"}
+
+
+RINGED = {
+    "max_silence_ms": "1s",
+    "deadline_s": 40,
+    "max_slowdown_percent": 99,
+    "max_bandwidth_bytes_per_s": 120 * MIB,
+    "may": ["throttle"],
+}
+
+
+@pytest.mark.skipif(not kvm_usable(), reason="a dirty ring takes KVM")
+def test_the_dirty_limit_throttles_where_full_rings_are_safe(it: Live) -> None:
+    """On a kernel on which they are not, it is not chosen, and the migration is blocked."""
+    load = Workload(region_bytes=360 * MIB, dirty_mb_per_s=220)
+    with it.vm(workload=load, memory_bytes=512 * MIB, dirty_ring_entries=1024) as vm:
+        body = {"destination": "b", "intent": RINGED}
+        plan = it.client.post(f"/vms/{vm.uuid}/plan", body)
+        found = {finding["code"] for finding in plan["findings"]}
+        chosen = {choice["tunable"] for choice in plan["intent"]["choices"]}
+        if "ring_without_reaper" in found:
+            assert "auto_converge" in chosen
+            assert "dirty_limit" not in chosen
+            return
+        assert "dirty_limit" in chosen
+        done = it.ended(it.migrate(vm, "b", intent=RINGED))
+        assert done["state"] == "completed", done["failure"]
+        said = [said for said in steered(done) if "vcpu_dirty_limit_mib_per_s" in said]
+        assert said, done["step_records"]

@@ -27,8 +27,10 @@ TOLERANCE_BYTES_PER_S = 25 * _MIB
 (DIRTYLIMIT_TOLERANCE_RANGE in system/dirtylimit.c)."""
 UNLIMITED_MIB_PER_S = 1 << 20
 """No vCPU dirties so much: the limit while nothing is to be throttled."""
-_MORE = 1.3
-"""A vCPU that comes to write more than is known is slowed down more by the same limit."""
+_MORE = 1.4
+"""A vCPU that comes to write more than is known is slowed down more by the same limit, and QEMU
+comes to a limit by steps that go too far at times."""
+_MUCH_LESS = 0.5
 _LEAST_CORRECTION, _MOST_CORRECTION = 0.25, 4.0
 """At a time."""
 
@@ -91,18 +93,22 @@ class DirtyLimit:
         """By what QEMU withholds where *throttle_percent* was meant.
 
         :param bound_percent: what may be withheld at most.
-        :return: None where it is within that, and some of it is: QEMU comes to the limit by
-            steps of its own, so that less than was meant tells nothing.
+        :return: None where it is within that, and not much less than was meant: QEMU comes to the
+            limit by steps of its own, so that somewhat less tells nothing.
         """
         if throttle_percent <= 0:
             return None
         left = self._left(throttle_percent)
         if withheld_percent > bound_percent:
             factor = (100 - bound_percent) / max(1.0, 100 - withheld_percent)
-        elif withheld_percent == 0 and left > TOLERANCE_BYTES_PER_S:
-            factor = 1 - throttle_percent / 100  # no vCPU comes to the limit
         else:
-            return None
+            # QEMU is content when the vCPU that writes most keeps the limit by its tolerance.
+            most = (left + TOLERANCE_BYTES_PER_S) / (1 - withheld_percent / 100)
+            factor = most / self.writes_bytes_per_s
+            idle = withheld_percent == 0 and left > TOLERANCE_BYTES_PER_S
+            if factor > _MUCH_LESS and not idle:
+                return None
+            factor = min(factor, 1 - throttle_percent / 100) if idle else factor
         factor = min(_MOST_CORRECTION, max(_LEAST_CORRECTION, factor))
         return replace(self, writes_bytes_per_s=self.writes_bytes_per_s * factor)
 

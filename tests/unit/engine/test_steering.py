@@ -35,9 +35,9 @@ def stated(goals: Intent, **fields: Any) -> Migration:
     return make_migration(**(usual | fields))
 
 
-def qemu(**values: Any) -> MadeQemu:
+def qemu(entries: int = 65536, **values: Any) -> MadeQemu:
     usual = {"downtime_limit_ms": 300, "max_cpu_throttle_percent": 99}
-    return MadeQemu(MadeTime(), migrating=True, values=usual | values)
+    return MadeQemu(MadeTime(), migrating=True, values=usual | values, entries=entries)
 
 
 async def test_without_an_intent_nothing_is_steered() -> None:
@@ -154,13 +154,13 @@ WRITES = (DirtyPoint(100.0, 40 * (1 << 20)), DirtyPoint(4000.0, 400 * (1 << 20))
 def limited(**fields: Any) -> Migration:
     goals = replace(THROTTLING, max_slowdown_percent=99)
     intent = StatedIntent(goals, dict.fromkeys(LIMITED, "so that"), (), "", WRITES)
-    return stated(goals, intent=intent, **({"wanted": LIMITED} | fields))
+    return stated(goals, **({"intent": intent, "wanted": LIMITED} | fields))
 
 
-@pytest.mark.parametrize(("mib_per_s", "percent"), [(1 << 20, 0), (100, 75), (1, 90)])
+@pytest.mark.parametrize(("mib_per_s", "percent"), [(1 << 20, 0), (100, 75), (1, 92)])
 async def test_it_continues_from_the_dirty_limit_that_is_set(mib_per_s: int, percent: int) -> None:
     """One that is lower than the intent allows was set because no vCPU came to a higher one."""
-    made = qemu(vcpu_dirty_limit_mib_per_s=mib_per_s, dirty_ring_size_entries=1024)
+    made = qemu(entries=1024, vcpu_dirty_limit_mib_per_s=mib_per_s)
     found = await begin_steering(limited(), made)
     assert found is not None
     assert found.throttle_percent == percent
@@ -172,7 +172,7 @@ async def test_it_continues_from_the_dirty_limit_that_is_set(mib_per_s: int, per
 
 
 async def test_without_its_ring_nothing_is_throttled_by_the_dirty_limit() -> None:
-    found = await begin_steering(limited(), qemu(dirty_ring_size_entries=0))
+    found = await begin_steering(limited(), qemu(entries=0))
     assert found is not None
     assert found.able == Abilities()
     assert found.most_throttle_percent == 0
@@ -180,7 +180,7 @@ async def test_without_its_ring_nothing_is_throttled_by_the_dirty_limit() -> Non
 
 async def test_a_dirty_limit_of_the_user_is_not_steered() -> None:
     intent = StatedIntent(THROTTLING, {}, ("dirty_limit",), "", WRITES)
-    made = qemu(vcpu_dirty_limit_mib_per_s=9, dirty_ring_size_entries=1024)
+    made = qemu(entries=1024, vcpu_dirty_limit_mib_per_s=9)
     found = await begin_steering(limited(intent=intent), made)
     assert found is not None
     assert found.able.dirty_limit is None

@@ -20,6 +20,12 @@ from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.services.tuning.profiles import RawSteps
 
 _PARALLEL = {"multifd", "multifd_channels", "multifd_compression", "zero_copy_send"}
+_RINGS_UNSAFE = {
+    "ring_without_reaper",
+    "ring_fills_between_rounds",
+    "ring_must_not_fill",
+    "ring_reset_unknown",
+}
 _OFFERED = 3
 """How many of the nearest intents a refusal names."""
 
@@ -132,8 +138,7 @@ class IntentService:
         basis = await self.forecasts.basis(planned, destination, limit)
         pinned = frozenset(given) | frozenset(planned.desired.values)
         offer = _offer(planned.facts, await free_cores(both, before))
-        values_now = planned.desired.values
-        if any(values_now.get(n, ALONE_AT_THE_RINGS[n]) != ALONE_AT_THE_RINGS[n] for n in REAPERS):
+        if not _may_fill_rings(planned):
             offer = replace(offer, dirty_ring_entries=0)
 
         async def attempt(offer: Offer) -> tuple[Chosen, Planned, set[str | None]]:
@@ -173,6 +178,14 @@ class IntentService:
             tuple((difference(intent, other), other) for other in near),
             None if basis is None else basis.history,
         )
+
+
+def _may_fill_rings(planned: Planned) -> bool:
+    """Whether the dirty limit can act, which does so by full rings: nothing else empties them, and
+    none can end the guest."""
+    values = planned.desired.values
+    reaps = any(values.get(n, ALONE_AT_THE_RINGS[n]) != ALONE_AT_THE_RINGS[n] for n in REAPERS)
+    return not reaps and not any(f.code in _RINGS_UNSAFE for f in planned.plan.findings)
 
 
 def _offer(facts: VmFacts, free_cores: float | None) -> Offer:
