@@ -12,7 +12,7 @@ from vmtune.api.http.kept_answers import STORED
 from vmtune.api.responses import KEPT, problems
 from vmtune.api.routes.common import Moment, Services
 from vmtune.api.routes.router import Router
-from vmtune.api.schemas.forecast_checks import ForecastCheck, KeptForecasts, KeptForecastView
+from vmtune.api.schemas.forecast_checks import ForecastCheck, KeptForecasts
 
 router = Router(tags=["forecasts"])
 _MOST = 5000
@@ -38,6 +38,7 @@ async def check_forecasts(
     "/migrations/{migration}/forecasts", responses=problems(404) | KEPT, dependencies=[READ, STORED]
 )
 async def list_migration_forecasts(on: Services, migration: MigrationInReach) -> KeptForecasts:
-    """The forecasts of a migration, and what came of them."""
+    """The forecasts of a migration, and what came of them; or why none was made before it."""
     kept = await on.queries.migration_forecasts(migration.id)
-    return KeptForecasts(items=[KeptForecastView.of(each) for each in kept])
+    left_out = on.migrations.intents.forecasts.left_out(migration.id)
+    return KeptForecasts.of(kept, left_out)

@@ -8,11 +8,13 @@ from typing import Any
 
 from pydantic import Field
 
-from vmtune.api.schemas.common import Model, TextOrNone
+from vmtune.api.schemas.common import Model, ProblemItem, TextOrNone, problems_of
 from vmtune.api.schemas.forecasts import RangeView
+from vmtune.errors import Problem
 from vmtune.forecast.checked import Accuracy, Checked, check, check_by, path_of, week_of
 from vmtune.forecast.held import Happened, HeldForecast, KeptForecast
 from vmtune.model.migration.forecast_basis import Basis, Figure
+from vmtune.services.forecasts.kept import CORRECTED_BY
 
 
 class HappenedView(Model):
@@ -49,6 +51,10 @@ class KeptForecastView(Model):
     silence_ms: RangeView | None
     sent_bytes: RangeView | None
     inputs: dict[str, Any] = Field(description="What it was made from, with ages.")
+    corrected_by: dict[str, int] = Field(
+        description="Of each figure (`total_time`, `silence`, `bytes`) that was corrected by the "
+        "service's own records, how many these were."
+    )
     happened: HappenedView | None = Field(description="Null until the migration has ended.")
 
     @classmethod
@@ -61,6 +67,7 @@ class KeptForecastView(Model):
             silence_ms=RangeView.of(figures.silence_ms),
             sent_bytes=RangeView.of(figures.sent_bytes),
             inputs=dict(kept.inputs),
+            corrected_by=kept.inputs.get(CORRECTED_BY, {}),
             happened=HappenedView.of(kept.happened),
         )
 
@@ -69,6 +76,18 @@ class KeptForecasts(Model):
     """A migration's forecasts, in the order in which they were made."""
 
     items: list[KeptForecastView]
+    none_before: ProblemItem | None = Field(
+        description="Why none was made before the migration; null where one was."
+    )
+
+    @classmethod
+    def of(cls, kept: Sequence[KeptForecast], left_out: Problem) -> KeptForecasts:
+        """*left_out* says why, where none was made before."""
+        before = any(each.basis is Basis.BEFORE for each in kept)
+        return cls(
+            items=[KeptForecastView.of(each) for each in kept],
+            none_before=None if before else problems_of([left_out])[0],
+        )
 
 
 class AccuracyView(Model):

@@ -162,6 +162,10 @@ class CandidateView(Model):
         description="Of the local disks that are copied before the memory, which the prospect "
         "includes; null where none is."
     )
+    corrected_by: dict[str, int] = Field(
+        description="Of each figure (`total_time`, `silence`, `bytes`) that is corrected by the "
+        "service's own records, how many these are. The others are as computed, with fixed bounds."
+    )
 
     @classmethod
     def of(cls, found: Candidate) -> CandidateView:
@@ -173,6 +177,7 @@ class CandidateView(Model):
             prospect=ProspectView.of(found.prospect),
             notes=problems_of(found.notes),
             copy_of_disks=CopyProspectView.of(found.copy),
+            corrected_by={figure.value: n for figure, n in found.corrected_by.items()},
         )
 
 

@@ -52,6 +52,7 @@ from vmtune.services.evacuations.vm_mover import VmMover
 from vmtune.services.events import EventBus
 from vmtune.services.forecasts.forecasts import ForecastService
 from vmtune.services.forecasts.intents import IntentService
+from vmtune.services.forecasts.kept import settle_left
 from vmtune.services.freshness import Freshness
 from vmtune.services.heavy.work import HeavyWork, Work
 from vmtune.services.hosts.check import HostCheckService
@@ -268,7 +269,14 @@ async def open_container(
         if settings.observe_migrations:
             records = MigrationRecords(store, bus)
             observer = Observer(
-                store, hosts, assignments, engine, found.departed, records, ignored=is_of_a_run
+                store,
+                hosts,
+                assignments,
+                engine,
+                found.departed,
+                records,
+                migrations.intents.forecasts,
+                ignored=is_of_a_run,
             )
             stack.push_async_callback(observer.close)
             await observer.start()
@@ -280,6 +288,7 @@ async def open_container(
             lambda: found.settle_orphans(engine),
             applications.settle_unknown,
             limits.settle,
+            lambda: settle_left(store),
             bench.runs.clear_live,
             bus.forget_old,
             access.drop_expired,

@@ -1,7 +1,7 @@
 """Which migrations the dataset consists of: drawn by their number and a seed, so that a number
 always is the same migration.
 
-Sixteen in a row have the same guest and workload, each with a bandwidth, a downtime limit and a
+Twenty in a row have the same guest and workload, each with a bandwidth, a downtime limit and a
 profile of its own; but the last two of them repeat the first two, so that what no forecast can
 foresee is seen. The first 340 of the usual seed were published before that: there it is four in a
 row without repeats, slower guests, and 30 s until a migration is given up.
@@ -19,16 +19,16 @@ from vmtune.model.tunables.tunable import Value
 from vmtune.model.workload import Workload
 
 SEED = 20261124
-OF_ONE_WORKLOAD = 16
-"""A probe takes longer than most migrations; of 2,000 they are 189 workloads still."""
+OF_ONE_WORKLOAD = 20
+"""A probe takes longer than most migrations; of 2,000 they are 168 workloads still."""
 REPEATED = 2
 """So many of a workload's migrations are done twice, the first ones."""
 _FIRST, _OF_ONE_OF_THE_FIRST = 340, 4
 """The migrations that were published before that."""
-_LONGEST_S, _LONGEST_OF_THE_FIRST_S = 10, 30
-_LONGEST_THROTTLED_S = 15
+_LONGEST_S, _LONGEST_OF_THE_FIRST_S = 8, 30
+_LONGEST_THROTTLED_S = 12
 """Auto-converge takes a second or more for each of its steps."""
-_LONGEST_AT_FULL_SPEED_S = 5
+_LONGEST_AT_FULL_SPEED_S = 4
 """What a guest at full speed has not let come to an end by then, it will not later."""
 _BEAT_MS = 5
 _FIRST_PASS_WITHIN_S = 8
@@ -81,9 +81,11 @@ def drawn(seed: int, number: int) -> Drawn:
     of_all = random.Random(f"{seed}/workload/{workload_of(seed, number)}")
     memory_mib = of_all.choice((128, 192, 256, 384) if first else (128, 128, 192, 192, 256, 384))
     vcpus = of_all.choice((1, 1, 1, 2))
-    pace = 10 ** (of_all.uniform(7.4, 7.9) if first else of_all.uniform(7.6, 8.1))
+    pace = 10 ** (of_all.uniform(7.4, 7.9) if first else of_all.uniform(7.75, 8.25))
     kind = of_all.choice(_KINDS)
-    workload = _workload(of_all, kind, round(memory_mib * of_all.uniform(0.15, 0.85)), pace)
+    region_mib = round(memory_mib * of_all.uniform(0.15, 0.85))
+    busier = (-0.7, 0.2) if first else (-0.85, 0.15)
+    workload = _workload(of_all, kind, region_mib, pace, busier)
     chance = random.Random(f"{seed}/{repeats(seed, number)}")
     profile = chance.choice(_PROFILES)
     return Drawn(
@@ -124,9 +126,18 @@ def _values(chance: random.Random, profile: str, bandwidth: float) -> dict[str, 
     return values
 
 
-def _workload(chance: random.Random, kind: str, region_mib: int, pace: float) -> Workload:
-    """A workload that writes at a fifth to one and a half of *pace*, in bursts at more."""
-    rate_mb = max(1, round(pace / 1e6 * 10 ** chance.uniform(-0.7, 0.2)))
+def _workload(
+    chance: random.Random,
+    kind: str,
+    region_mib: int,
+    pace: float,
+    busier: tuple[float, float],
+) -> Workload:
+    """A workload that writes at a seventh to one and a half of *pace*, in bursts at more.
+
+    :param busier: the logarithms of the least and the most of that.
+    """
+    rate_mb = max(1, round(pace / 1e6 * 10 ** chance.uniform(*busier)))
     skew = chance.choice(_SKEWS)
     rest_ms = chance.choice((200, 500, 1000, 2000))
     zero, incompressible = chance.choice(((0, 100), (30, 30), (60, 40), (0, 0)))

@@ -37,7 +37,7 @@ from vmtune.lab.domain_xml import kvm_usable
 
 _STARTS_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.05
-_SETTLES_S = 0.5
+_SETTLES_S = 0.4
 """After a migration: until the guest's first beats on the destination came, and it has mapped again
 what it works on."""
 

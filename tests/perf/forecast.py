@@ -40,7 +40,7 @@ from vmtune.forecast.ranges import Range
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.record import Totals
 
-COUNT = 128
+COUNT = 160
 FULL_COUNT = 2000
 _RECORDS = 10
 _Migration = dict[str, Any]  # any: JSON

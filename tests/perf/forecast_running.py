@@ -31,7 +31,7 @@ from vmtune.forecast.following import Followed, observe, throughput_bytes_per_s
 from vmtune.forecast.outlook import Judged, judge
 from vmtune.model.migration.record import QemuStatus, Sample
 
-COUNT = 128
+COUNT = 160
 _MOST_SYNCS = 4
 _TOO_NEAR_MS = 300
 _USUAL_PERCENT = 50

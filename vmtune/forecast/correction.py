@@ -60,11 +60,13 @@ class Correction:
     """Of one figure.
 
     :param name: which of the three it is.
+    :param records: how many it was learnt from.
     """
 
     name: str
     model: _Model
     bounds: Range
+    records: int
 
     def apply(self, features: Sequence[float], computed: Range) -> Range:
         """What to expect, with the bounds between which 90 % are meant to be."""
@@ -124,7 +126,7 @@ def learn(records: Sequence[Record]) -> Correction | None:
     ]
     bounds = factors(cases)
     assert bounds is not None, "there are enough"
-    return Correction(best, fits[best](inputs, errors), bounds)
+    return Correction(best, fits[best](inputs, errors), bounds, len(records))
 
 
 def _folds(groups: Sequence[str]) -> NDArray[np.int64]:

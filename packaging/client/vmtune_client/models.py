@@ -564,6 +564,7 @@ class CandidateView(TypedDict):
     prospect: ProspectView | None
     notes: list[ProblemItem]
     copy_of_disks: CopyProspectView | None
+    corrected_by: dict[str, int]
 
 
 class ChangeView(TypedDict):
@@ -1458,6 +1459,7 @@ class KeptForecastView(TypedDict):
     silence_ms: RangeView | None
     sent_bytes: RangeView | None
     inputs: dict[str, Any]
+    corrected_by: dict[str, int]
     happened: HappenedView | None
 
 
@@ -1465,6 +1467,7 @@ class KeptForecasts(TypedDict):
     """A migration's forecasts, in the order in which they were made."""
 
     items: list[KeptForecastView]
+    none_before: ProblemItem | None
 
 
 class LabelsReplace(TypedDict):

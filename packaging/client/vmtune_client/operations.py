@@ -780,7 +780,7 @@ class Operations:
         return found
 
     def list_migration_forecasts(self, migration: str) -> m.KeptForecasts:
-        """The forecasts of a migration, and what came of them."""
+        """The forecasts of a migration, and what came of them; or why none was made before it."""
         found: m.KeptForecasts = self._ask(
             Request("GET", f"/migrations/{segment(migration)}/forecasts")
         )

@@ -13,6 +13,7 @@ from vmtune.forecast.held import Figures, Happened, HeldForecast, KeptForecast
 from vmtune.forecast.ranges import Range
 from vmtune.model.access.scopes import Reach
 from vmtune.model.migration.forecast_basis import Basis
+from vmtune.model.migration.record import MigrationState
 from vmtune.storage import Store
 
 AT = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
@@ -65,6 +66,19 @@ def test_what_came_of_it_is_noted_once(store: Store) -> None:
     assert (held.basis, held.figures, held.happened, held.held_at) == (
         Basis.BEFORE, ENDS, CAME, AT,
     )  # fmt: skip
+
+
+def test_those_of_ended_migrations_that_are_not_settled_are_left(store: Store) -> None:
+    ended, runs, unknown, settled = (begun(store, number) for number in range(1, 5))
+    for id in (ended, runs, unknown, settled):
+        store.forecasts.keep(id, MADE)
+        store.forecasts.keep(id, NEVER)
+    for id in (ended, settled):
+        store.migrations.update(id, state=MigrationState.COMPLETED)
+    store.migrations.update(unknown, state=MigrationState.UNKNOWN)
+    store.forecasts.settle(settled, lambda figures: CAME, AT)
+    assert store.forecasts.left(10) == (ended,)
+    assert store.forecasts.left(0) == ()
 
 
 def test_those_that_were_held_are_filtered(store: Store) -> None:

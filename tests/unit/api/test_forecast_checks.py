@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 from tests.support.api import Api
-from vmtune.forecast.held import Figures, Happened, KeptForecast
+from vmtune.forecast.held import MODEL, Figures, Happened, KeptForecast
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.forecast_basis import Basis
 
 AT = datetime(2026, 11, 21, 4, 30, tzinfo=UTC)
 ENDS = Figures(True, Range(9e3, 2e4, 3e4), Range(20.0, 50.0, 90.0), Range(1e9, 2e9, 3e9))
+INPUTS = {"probe_age_s": 61.5, "corrected_by": {"total_time": 43}}
 CAME = Happened(True, 25e3, 100.0, 2e9, 50e3, 300.0)
 
 
@@ -22,19 +23,30 @@ def held(api: Api, number: int, profile: str = "", source: str = "a") -> UUID:
         vm=UUID(int=number), vm_name="vm", source=source, destination="b", profile=profile,
         revision=int(bool(profile)),
     ).id  # fmt: skip
-    store.forecasts.keep(id, KeptForecast(Basis.BEFORE, AT, ENDS, {"probe_age_s": 61.5}))
+    store.forecasts.keep(id, KeptForecast(Basis.BEFORE, AT, ENDS, INPUTS))
     store.forecasts.settle(id, lambda _: CAME, AT)
     return id
 
 
 async def test_a_migration_has_its_forecasts(api: Api) -> None:
     id = held(api, 1)
-    (found,) = (await api.get(f"/migrations/{id}/forecasts"))["items"]
-    assert (found["basis"], found["ends"], found["model"]) == ("before", True, 1)
+    kept = await api.get(f"/migrations/{id}/forecasts")
+    (found,) = kept["items"]
+    assert kept["none_before"] is None
+    assert (found["basis"], found["ends"], found["model"]) == ("before", True, MODEL)
     assert found["total_ms"] == {"low": 9e3, "likely": 2e4, "high": 3e4}
-    assert found["inputs"] == {"probe_age_s": 61.5}
+    assert found["inputs"] == INPUTS
+    assert found["corrected_by"] == {"total_time": 43}
     assert found["happened"]["silence_ms"] == 100.0
     await api.ask("GET", f"/migrations/{uuid4()}/forecasts", expect=404)
+
+
+async def test_one_without_a_forecast_of_before_says_why(api: Api) -> None:
+    store = api.container.migrations._store
+    id = store.migrations.begin(vm=UUID(int=9), vm_name="vm", source="a", destination="b").id
+    kept = await api.get(f"/migrations/{id}/forecasts")
+    assert kept["items"] == []
+    assert kept["none_before"]["code"] == "no_forecast_before"
 
 
 async def test_they_are_held_against_what_happened(api: Api) -> None:

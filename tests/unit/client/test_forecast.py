@@ -43,6 +43,7 @@ def candidate(profile: str, prospect: dict[str, Any] | None, **more: Any) -> dic
     path = {"bytes_per_s": held, "switchover_bytes_per_s": held, "records": 2}
     usual: dict[str, Any] = {"revision": 1, "blockers": [], "throughput": path, "notes": []}
     usual["copy_of_disks"] = None
+    usual["corrected_by"] = {}
     return {"profile": profile, "prospect": prospect, **usual, **more}
 
 
@@ -82,6 +83,15 @@ def test_profiles_are_compared_line_by_line(service: StubService, vmtune: Vmtune
     assert "by 2 recorded migrations" in ran.out
     body = service.only("POST", f"/vms/{docs.VM}/forecasts").body
     assert body["profiles"] == ["slow", "fast"]
+
+
+def test_it_says_by_how_many_own_records_it_is_corrected(
+    service: StubService, vmtune: Vmtune
+) -> None:
+    answer(service, candidate("fast", ENDS, corrected_by={"total_time": 43, "silence": 40}))
+    assert "corrected by 43 own records" in vmtune("forecast", "db1", "--to", "rack2").out
+    answer(service, candidate("fast", ENDS))
+    assert "corrected" not in vmtune("forecast", "db1", "--to", "rack2").out
 
 
 @pytest.mark.parametrize(
@@ -200,3 +210,15 @@ def test_a_migration_shows_its_forecast_next_to_its_outcome(
     said = " ".join(ran.out.split())
     assert "forecast before it: ends (it did), time 20 s (9.0 s to 30 s): 25 s" in said
     assert "silence 50 ms (20 ms to 90 ms): 100 ms" in said
+
+
+def test_a_migration_without_a_forecast_of_before_says_why(
+    service: StubService, vmtune: Vmtune
+) -> None:
+    record = docs.migration()
+    reason = {"field": "forecast", "code": "c", "message": "nobody measured it", "remedy": ""}
+    service.on("GET", f"/migrations/{record['id']}", record)
+    path = f"/migrations/{record['id']}/forecasts"
+    service.on("GET", path, {"items": [], "none_before": reason})
+    said = " ".join(vmtune("migration", "show", record["id"]).out.split())
+    assert "forecast before it: none: nobody measured it" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from vmtune.client.views.forecast_checks import corrections
 from vmtune.client.views.outlook import about, helps
 from vmtune.client.views.output import Column, paint, table
 from vmtune.client.views.render import profile, rate, size
@@ -88,6 +89,9 @@ def _remarks(each: Document, *, alone: bool) -> Iterator[str]:
         count = throughput["records"]
         said = f"by {count} recorded migration{'' if count == 1 else 's'}"
         yield f"{name}throughput {pace}, {said if count else 'by what is set or given'}"
+    correction = corrections(each)
+    if correction:
+        yield f"{name}{correction}, which also say how wide the bounds are"
     copy = each["copy_of_disks"]
     if copy is not None:
         yield f"{name}{_copy(copy)}"

@@ -128,12 +128,21 @@ def _off(found: Document | None) -> str:
     return "-" if found is None else f"{about(found['median_off'])} to {about(found['p90_off'])}"
 
 
-def kept_lines(rows: list[Document]) -> Iterator[str]:
-    """A migration's forecasts, each figure next to what happened."""
-    if not rows:
-        return
-    yield ""
-    yield from fields([(f"forecast {_WHEN[row['basis']]}", _kept(row)) for row in rows])
+def kept_lines(document: Document) -> Iterator[str]:
+    """A migration's forecasts, each figure next to what happened, or why there is none."""
+    shown = [(f"forecast {_WHEN[row['basis']]}", _kept(row)) for row in document["items"]]
+    missing = document.get("none_before")
+    if missing is not None:
+        shown.insert(0, (f"forecast {_WHEN['before']}", f"none: {missing['message']}"))
+    if shown:
+        yield ""
+        yield from fields(shown)
+
+
+def corrections(row: Document) -> str:
+    """``corrected by 43 own records``; empty where nothing is corrected."""
+    counts = row.get("corrected_by", {}).values()
+    return f"corrected by {max(counts)} own records" if counts else ""
 
 
 def compared(row: Document) -> Iterator[tuple[str, str, str]]:
@@ -167,7 +176,7 @@ def _kept(row: Document) -> str:
         found = row[key]
         if found is not None:
             said.append(f"{word} {_next_to(found, happened.get(key), text)}")
-    return ", ".join(said)
+    return ", ".join(filter(None, [*said, corrections(row)]))
 
 
 def _next_to(found: Document, happened: float | None, text: Callable[[float], str]) -> str:

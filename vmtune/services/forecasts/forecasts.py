@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -15,7 +15,6 @@ from vmtune.errors import Problem, VmtuneError
 from vmtune.forecast.conditions import compresses, conditions_of
 from vmtune.forecast.disk_copy import CopyProspect, copied, expect_copy, with_copy
 from vmtune.forecast.path import (
-    UNPROVEN,
     Sent,
     Throughput,
     channels,
@@ -24,13 +23,13 @@ from vmtune.forecast.path import (
     sent,
 )
 from vmtune.forecast.probe import DirtyProbe
-from vmtune.forecast.prospect import Prospect, expect, used_bytes
+from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range
 from vmtune.hypervisor.protocol import Driver
 from vmtune.intent.feasible import Basis
 from vmtune.model.host.facts import Connection, VmFacts
+from vmtune.model.migration.forecast_basis import Figure
 from vmtune.model.migration.record import Migration, MigrationState
-from vmtune.model.migration.steps import Step
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.forecasts.kept import by_probe, keep
 from vmtune.services.forecasts.learning import (
@@ -39,6 +38,16 @@ from vmtune.services.forecasts.learning import (
     Learning,
     compute,
     corrected,
+    corrected_by,
+)
+from vmtune.services.forecasts.notes import (
+    MAY_BE_WHY,
+    NO_THROUGHPUT,
+    NOT_MEASURED,
+    copy_notes,
+    not_readable,
+    plan_notes,
+    probe_notes,
 )
 from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.storage import Store
@@ -67,6 +76,8 @@ class Candidate:
     :param notes: what the forecast does not know, or leaves out.
     :param computed: what the prospect was corrected from; None where disks are copied too, or no
         time is given.
+    :param corrected_by: of each figure that is corrected by the service's own records, how many
+        these are.
     """
 
     profile: str
@@ -78,6 +89,7 @@ class Candidate:
     notes: tuple[Problem, ...]
     copy: CopyProspect | None = None
     computed: Computed | None = None
+    corrected_by: Mapping[Figure, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +117,7 @@ class ForecastService:
         self._measuring: dict[UUID, asyncio.Task[DirtyProbe]] = {}
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._learning = Learning(store)
+        self._left_out: dict[UUID, Problem] = {}
 
     async def forecast(
         self,
@@ -167,23 +180,67 @@ class ForecastService:
 
     async def keep_known(self, migration: UUID, planned: Planned) -> None:
         """Keep a forecast with a migration that was just ordered, where its VM was measured lately:
-        nothing is measured for it."""
-        probe = self._probes.get(planned.facts.uuid)
-        now = datetime.now(UTC)
-        if probe is None or now - probe.measured_at > timedelta(seconds=KEPT_S):
+        nothing is measured for it. Where there is none, :meth:`left_out` says why."""
+        probe = self._young(planned.facts.uuid, now := datetime.now(UTC))
+        if probe is None:
+            self._leave_out(migration, NOT_MEASURED)
             return
         destination = planned.plan.destination or ""
         try:
             past = await asyncio.to_thread(self._past, planned.plan.host, destination)
         except VmtuneError as error:
-            log.info("a forecast is not kept", migration_id=str(migration), reason=error.message)
+            self._leave_out(migration, not_readable(error.message))
             return
         learnt = await self._learning.corrections()
         found = _candidate(planned, probe, past, None, learnt)
         prospect, throughput = found.prospect, found.throughput
-        if prospect is not None and throughput is not None:
-            made = by_probe(prospect, throughput, probe, now, found.computed)
-            await keep(self._store, migration, lambda: made)
+        if prospect is None or throughput is None:
+            self._leave_out(migration, NO_THROUGHPUT)
+            return
+        made = by_probe(prospect, throughput, probe, now, found.computed, found.corrected_by)
+        await keep(self._store, migration, lambda: made)
+
+    async def keep_observed(self, record: Migration, driver: Driver) -> None:
+        """The same of one that somebody else began, by what is set while it runs."""
+        probe = self._young(record.vm, began := record.started_at or record.created_at)
+        if probe is None:
+            self._leave_out(record.id, NOT_MEASURED)
+            return
+        try:
+            facts = await driver.vm_facts(record.vm)
+            past = await asyncio.to_thread(self._past, record.source, record.destination)
+        except VmtuneError as error:
+            self._leave_out(record.id, not_readable(error.message))
+            return
+        values = {name: r.value for name, r in facts.readings.items() if r.value is not None}
+        known = _known([one for one in past if one.id != record.id], values)
+        throughput = expect_throughput(known, limit_on_wire(values))
+        if throughput is None:
+            self._leave_out(record.id, NO_THROUGHPUT)
+            return
+        learnt = await self._learning.corrections()
+        prospect, computed = _expected(probe, throughput, values, learnt)
+        by = corrected_by(computed, learnt)
+        made = by_probe(prospect, throughput, probe, began, computed, by)
+        await keep(self._store, record.id, lambda: made)
+
+    def left_out(self, migration: UUID) -> Problem:
+        """Why there is no forecast of before the migration; what may be the reason, where it was
+        long ago or another service knows."""
+        return self._left_out.get(migration, MAY_BE_WHY)
+
+    def _leave_out(self, migration: UUID, reason: Problem) -> None:
+        while len(self._left_out) >= _MOST_KEPT:
+            del self._left_out[next(iter(self._left_out))]
+        self._left_out[migration] = reason
+        log.info("no forecast before", migration_id=str(migration), reason=reason.code)
+
+    def _young(self, vm: UUID, at: datetime) -> DirtyProbe | None:
+        """What was measured of the VM lately before that moment."""
+        probe = self._probes.get(vm)
+        if probe is None or not timedelta() <= at - probe.measured_at <= timedelta(seconds=KEPT_S):
+            return None
+        return probe
 
     def measured(self, vm: UUID) -> DirtyProbe | None:
         """What was measured of the VM last; None if that is not kept."""
@@ -238,7 +295,7 @@ def _candidate(
     else:
         throughput = expect_throughput(known, limit)
     proven = bool(known) or given is not None or throughput is None
-    notes = [*_probe_notes(probe), *_notes(planned.desired.steps, values, proven)]
+    notes = [*probe_notes(probe), *plan_notes(planned.desired.steps, values, proven)]
     prospect, computed = None, None
     if throughput is None:
         notes.append(
@@ -251,15 +308,12 @@ def _candidate(
             )
         )
     else:
-        conditions = conditions_of(values)
-        prospect = expect(probe, throughput, conditions, compresses(values))
-        computed = compute(probe, throughput, values)
-        if computed is not None:
-            prospect = corrected(prospect, computed, learnt)
+        prospect, computed = _expected(probe, throughput, values, learnt)
+    by = corrected_by(computed, learnt)
     copy = _copy(planned, past, throughput, values)
     if copy is not None:
         prospect = None if prospect is None or copy.ms is None else with_copy(prospect, copy)
-        notes += _copy_notes(copy, values)
+        notes += copy_notes(copy, values)
         computed = None
     return Candidate(
         plan.profile,
@@ -271,7 +325,17 @@ def _candidate(
         tuple(notes),
         copy,
         computed,
+        by,
     )
+
+
+def _expected(
+    probe: DirtyProbe, throughput: Throughput, values: dict[str, Value], learnt: Corrections
+) -> tuple[Prospect, Computed | None]:
+    """What is expected, and what that was corrected from."""
+    prospect = expect(probe, throughput, conditions_of(values), compresses(values))
+    computed = compute(probe, throughput, values)
+    return (prospect if computed is None else corrected(prospect, computed, learnt)), computed
 
 
 def _copy(
@@ -291,39 +355,6 @@ def _copy(
         limit if isinstance(limit, int) and limit > 0 else None,
         incremental=values.get("copy_storage_incremental") is True,
     )
-
-
-def _copy_notes(copy: CopyProspect, values: Mapping[str, Value]) -> list[Problem]:
-    notes = []
-    if not copy.sizes_known:
-        notes.append(
-            Problem(
-                "values.copy_storage",
-                "disk_sizes_not_known",
-                "what some disks take on their host is not known: they may be copied whole",
-            )
-        )
-    if not copy.records:
-        notes.append(
-            Problem(
-                "values.copy_storage",
-                "no_copy_history",
-                "no copy of disks between these hosts is recorded: how fast their storage is, is "
-                "not known",
-                "after one such migration the bounds are narrower",
-            )
-        )
-    if values.get("copy_synchronous_writes") is not True:
-        notes.append(
-            Problem(
-                "values.copy_storage",
-                "writes_not_included",
-                "what the guest writes to its disks meanwhile is not known, and not included: the "
-                "copy takes longer by it",
-                "with copy_synchronous_writes the guest's writes wait, and the copy does not",
-            )
-        )
-    return notes
 
 
 def _known(past: Sequence[Migration], values: Mapping[str, Value]) -> list[Sent]:
@@ -359,64 +390,3 @@ def _alike(one: Mapping[str, Value], other: Mapping[str, Value]) -> bool:
         return channels(values), values.get("tls") is True, compresses(values)
 
     return sends(one) == sends(other)
-
-
-def _probe_notes(probe: DirtyProbe) -> list[Problem]:
-    """What could not be measured of the guest."""
-    notes = []
-    if probe.lacks_short_times:
-        notes.append(
-            Problem(
-                "vm",
-                "short_times_not_measured",
-                "its QEMU measures whole seconds only: whether the guest dirties in proportion to "
-                "the time in less than one, or most of it at once, is not known; the bounds hold "
-                "both",
-                "QEMU 8.2 and newer measure milliseconds",
-            )
-        )
-    if probe.used_bytes is None:
-        used = used_bytes(probe)
-        notes.append(
-            Problem(
-                "vm",
-                "memory_in_use_not_known",
-                "what of the guest's memory is in use cannot be seen: the bounds hold "
-                f"{used.low / (1 << 20):,.0f} MiB, which it dirtied while it was measured, to all "
-                f"{used.high / (1 << 20):,.0f} MiB",
-            )
-        )
-    return notes
-
-
-def _notes(steps: Sequence[Step], values: Mapping[str, Value], proven: bool) -> list[Problem]:
-    notes = []
-    if not proven:
-        notes.append(
-            Problem(
-                "throughput",
-                "no_history",
-                "no migration between these hosts is recorded: the path may carry from "
-                f"{UNPROVEN:g} of the limit to all of it, which is within the bounds, and more "
-                "once QEMU lifts it",
-                "after one migration the bounds are narrower",
-            )
-        )
-    if steps:
-        notes.append(
-            Problem(
-                "steps",
-                "steps_not_included",
-                "the profile's convergence steps are not included: they may end it sooner",
-            )
-        )
-    if compresses(values):
-        notes.append(
-            Problem(
-                "values",
-                "compression_not_known",
-                "how well the guest's memory is compressed is not known: the bounds hold a third "
-                "of its size to all of it",
-            )
-        )
-    return notes

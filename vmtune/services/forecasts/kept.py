@@ -6,7 +6,7 @@ Nothing of it holds up a migration: what cannot be stored is logged and left.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -21,7 +21,7 @@ from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect
 from vmtune.forecast.ranges import Range
-from vmtune.model.migration.forecast_basis import Basis
+from vmtune.model.migration.forecast_basis import Basis, Figure
 from vmtune.model.migration.record import Migration, MigrationState, Sample
 from vmtune.services.forecasts.learning import Computed
 from vmtune.services.metrics import telemetry
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+CORRECTED_BY = "corrected_by"
+_LEFT_AT_ONCE = 100
+
 
 def by_probe(
     prospect: Prospect,
@@ -38,8 +41,12 @@ def by_probe(
     probe: DirtyProbe,
     now: datetime,
     computed: Computed | None = None,
+    corrected_by: Mapping[Figure, int] | None = None,
 ) -> KeptForecast:
-    """What was expected before a migration, by a measurement of its guest."""
+    """What was expected before a migration, by a measurement of its guest.
+
+    :param corrected_by: of each figure that is corrected, by how many records.
+    """
     inputs: dict[str, Any] = {  # any: JSON
         "probe_age_s": round((now - probe.measured_at).total_seconds(), 1),
         "memory_bytes": probe.memory_bytes,
@@ -51,6 +58,8 @@ def by_probe(
     }
     if computed is not None:
         inputs |= computed.document()
+    if corrected_by:
+        inputs[CORRECTED_BY] = {figure.value: count for figure, count in corrected_by.items()}
     figures = Figures(prospect.ends, prospect.total_ms, prospect.silence_ms, prospect.sent_bytes)
     return KeptForecast(Basis.BEFORE, now, figures, inputs)
 
@@ -110,6 +119,17 @@ async def settle(store: Store, record: Migration) -> None:
         await asyncio.to_thread(work)
     except VmtuneError as error:
         log.info("forecasts are not held", migration_id=str(record.id), reason=error.message)
+
+
+async def settle_left(store: Store) -> None:
+    """The same of those that were left when their migrations ended, since the database could not be
+    used then.
+
+    :raise SetupError: it cannot be used now either.
+    """
+    for migration in await asyncio.to_thread(store.forecasts.left, _LEFT_AT_ONCE):
+        record = await asyncio.to_thread(store.migrations.get, migration)
+        await settle(store, record)
 
 
 def _rounded(found: Range) -> list[int]:

@@ -72,6 +72,13 @@ def corrected(prospect: Prospect, computed: Computed, learnt: Corrections) -> Pr
     )
 
 
+def corrected_by(computed: Computed | None, learnt: Corrections) -> dict[Figure, int]:
+    """How many records each figure is corrected by that is corrected at all."""
+    if computed is None:
+        return {}
+    return {figure: correction.records for figure, correction in learnt.items()}
+
+
 class Learning:
     """What the records of a service tell, computed anew once a minute at most."""
 

@@ -25,6 +25,7 @@ from vmtune.jobs.kinds import OBSERVED_KIND
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.record import Migration, MigrationFields, QemuStatus, Snapshot, Trigger
 from vmtune.model.migration.stated_intent import StatedIntent
+from vmtune.services.forecasts.forecasts import ForecastService
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.metrics import telemetry
 from vmtune.services.migrations.departures import STARTED, Departures, started_at
@@ -62,6 +63,7 @@ class Observer:
         jobs: JobEngine,
         departed: Departures,
         records: MigrationRecords,
+        forecasts: ForecastService,
         ignored: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self._store = store
@@ -70,6 +72,7 @@ class Observer:
         self._jobs = jobs
         self._departed = departed
         self._records = records
+        self._forecasts = forecasts
         self._ignored = ignored
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._inspecting: dict[_Where, asyncio.Task[None]] = {}
@@ -355,6 +358,7 @@ class Observer:
             await self._records.save(record.id, MigrationFields(problems=tuple(why_none.problems)))
         await self._jobs.submit(OBSERVED_KIND, str(record.id))
         await self._records.publish(record)
+        self._in_background(self._forecasts.keep_observed(record, driver))
 
     async def _choose(self, vm: UUID, host: str) -> tuple[DesiredValues, VmtuneError | None]:
         """The assigned profile; where assignments tie it is only recorded, with the reason."""

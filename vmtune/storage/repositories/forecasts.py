@@ -14,6 +14,7 @@ from vmtune.errors import NotFound
 from vmtune.forecast.held import MODEL, Figures, Happened, HeldForecast, KeptForecast
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.migration.forecast_basis import Basis
+from vmtune.model.migration.record import MigrationState
 from vmtune.storage.database import Database, rows_met
 from vmtune.storage.mapping import Mapper, converter
 from vmtune.storage.repositories.reach import within
@@ -77,6 +78,24 @@ class ForecastRepository:
                 _MAP.change(row, {"happened": happened, "held_at": at})
                 settled.append((forecast, happened))
         return tuple(settled)
+
+    def left(self, limit: int) -> tuple[UUID, ...]:
+        """Migrations that have ended and have forecasts that are not settled, the oldest first."""
+        ended = [state.value for state in MigrationState if state.ended]
+        query = (
+            select(MigrationRow.id)
+            .join(ForecastRow, MigrationRow.number == ForecastRow.migration)
+            .where(
+                ForecastRow.held_at.is_(None),
+                MigrationRow.state.in_(ended),
+                MigrationRow.state != MigrationState.UNKNOWN.value,
+            )
+            .group_by(MigrationRow.id, MigrationRow.number)
+            .order_by(MigrationRow.number)
+            .limit(limit)
+        )
+        with self._database.read() as session:
+            return tuple(session.scalars(query))
 
     def held(
         self,

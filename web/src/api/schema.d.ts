@@ -1453,7 +1453,7 @@ export interface paths {
         };
         /**
          * List Migration Forecasts
-         * @description The forecasts of a migration, and what came of them.
+         * @description The forecasts of a migration, and what came of them; or why none was made before it.
          */
         get: operations["list_migration_forecasts"];
         put?: never;
@@ -3481,6 +3481,13 @@ export interface components {
             notes: components["schemas"]["ProblemItem"][];
             /** @description Of the local disks that are copied before the memory, which the prospect includes; null where none is. */
             copy_of_disks: components["schemas"]["CopyProspectView"] | null;
+            /**
+             * Corrected By
+             * @description Of each figure (`total_time`, `silence`, `bytes`) that is corrected by the service's own records, how many these are. The others are as computed, with fixed bounds.
+             */
+            corrected_by: {
+                [key: string]: number;
+            };
         };
         /**
          * ChangeKind
@@ -6420,6 +6427,13 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             };
+            /**
+             * Corrected By
+             * @description Of each figure (`total_time`, `silence`, `bytes`) that was corrected by the service's own records, how many these were.
+             */
+            corrected_by: {
+                [key: string]: number;
+            };
             /** @description Null until the migration has ended. */
             happened: components["schemas"]["HappenedView"] | null;
         };
@@ -6433,6 +6447,8 @@ export interface components {
              * @description The items of this page.
              */
             items: components["schemas"]["KeptForecastView"][];
+            /** @description Why none was made before the migration; null where one was. */
+            none_before: components["schemas"]["ProblemItem"] | null;
         };
         /**
          * LabelsReplace

@@ -17,7 +17,7 @@ from vmtune.forecast.outlook import Outlook
 from vmtune.model.migration.forecast_basis import Basis
 from vmtune.model.migration.record import MigrationState
 from vmtune.services.forecasts import forecasts as forecasting
-from vmtune.services.forecasts.kept import by_outlook
+from vmtune.services.forecasts.kept import by_outlook, settle_left
 from vmtune.services.metrics import telemetry
 
 MIB = 1 << 20
@@ -111,3 +111,36 @@ def test_that_it_will_not_end_is_a_forecast_and_not_knowing_is_none() -> None:
     assert never is not None
     assert (never.figures.ends, never.figures.total_ms) == (False, None)
     assert by_outlook(SAMPLE, Outlook(None, pass_left_ms=1), NOW) is None
+
+
+async def test_what_was_left_when_the_database_was_locked_is_settled_later(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: object) -> object:
+        raise SetupError("the database is locked")
+
+    await it.profile("held", max_bandwidth_bytes_per_s=500 * MIB)
+    await it.migrations.intents.forecasts.forecast(VM, "b", ["held"])
+    with monkeypatch.context() as while_locked:
+        while_locked.setattr(it.store.forecasts, "settle", locked)
+        record = await it.migrate("held")
+    assert all(each.happened is None for each in it.store.forecasts.of(record.id))
+    await settle_left(it.store)
+    (found,) = [one for one in it.store.forecasts.of(record.id) if one.basis is Basis.BEFORE]
+    assert found.happened is not None and found.happened.ended is True
+    assert found.held_at == record.ended_at
+    assert it.store.forecasts.left(10) == ()
+
+
+async def test_it_says_why_none_was_made(it: World) -> None:
+    forecasts = it.migrations.intents.forecasts
+    assert forecasts.left_out((await it.migrate()).id).code == "not_measured_before"
+
+
+async def test_a_path_that_nobody_knows_is_the_reason(it: World) -> None:
+    forecasts = it.migrations.intents.forecasts
+    await it.profile("open", max_bandwidth_bytes_per_s=0)
+    await forecasts.forecast(VM, "b", throughput_bytes_per_s=100 * MIB)
+    record = await it.migrate("open")
+    assert Basis.BEFORE not in {each.basis for each in it.store.forecasts.of(record.id)}
+    assert forecasts.left_out(record.id).code == "throughput_not_known"

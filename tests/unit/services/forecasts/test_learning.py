@@ -10,12 +10,12 @@ from uuid import UUID
 import pytest
 
 from vmtune.errors import SetupError
-from vmtune.forecast.held import Figures, Happened, KeptForecast
+from vmtune.forecast.held import MODEL, Figures, Happened, KeptForecast
 from vmtune.forecast.learnt import FEWEST
 from vmtune.forecast.prospect import Prospect
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.forecast_basis import Basis, Figure
-from vmtune.services.forecasts.learning import Computed, Learning, corrected
+from vmtune.services.forecasts.learning import Computed, Learning, corrected, corrected_by
 from vmtune.storage import Store, upgrade
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def held(store: Store, count: int, happened: Happened, *, model: int = 1) -> None:
+def held(store: Store, count: int, happened: Happened, *, model: int = MODEL) -> None:
     for number in range(count):
         vm = UUID(int=model * 1000 + number)
         id = store.migrations.begin(vm=vm, vm_name="vm", source="a", destination="b").id
@@ -49,6 +49,8 @@ async def test_what_happened_corrects_the_next_forecast(store: Store) -> None:
     assert found.total_ms.likely == pytest.approx(2000)
     assert found.silence_ms.likely == pytest.approx(500)
     assert found.sent_bytes == SAID  # of it nothing is known
+    assert corrected_by(COMPUTED, learnt) == {Figure.TOTAL: FEWEST, Figure.SILENCE: FEWEST}
+    assert corrected_by(None, learnt) == {}
 
 
 async def test_too_few_and_another_model_tell_nothing(store: Store) -> None:

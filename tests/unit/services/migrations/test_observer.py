@@ -15,12 +15,14 @@ import pytest
 from tests.support.fakes import NEWEST, OLDEST, VM
 from tests.support.world import World, assemble, world
 from vmtune.bench.model.runs.run import RunState
-from vmtune.engine import observed
+from vmtune.engine import dirty_probe, observed
 from vmtune.engine.steps.executor import SHADOW
 from vmtune.errors import Conflict, VmtuneError
+from vmtune.forecast.held import KeptForecast
 from vmtune.hypervisor.protocol import Driver, DriverEvent, EventKind
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.forecast_basis import Basis
 from vmtune.model.migration.observed import BEGUN_WITHOUT, missing_flags
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, QemuStatus, Trigger
 from vmtune.model.plan.changes import Change
@@ -111,6 +113,34 @@ async def test_it_is_recorded_like_any_other(it: World) -> None:
     assert done.started_at <= done.active_at <= done.ended_at
     samples = it.store.migrations.samples(record.id)
     assert {s.status for s in samples} >= {QemuStatus.ACTIVE, QemuStatus.COMPLETED}
+
+
+async def test_one_whose_vm_was_measured_has_a_forecast_of_before(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dirty_probe, "WINDOWS_MS", (50, 60))
+    monkeypatch.setattr(dirty_probe, "WHOLE_SECONDS_MS", (1000,))
+    forecasts = it.migrations.intents.forecasts
+    await forecasts.forecast(VM, "b", throughput_bytes_per_s=DIRTIED_BYTES_PER_S * 4)
+    begin(it)
+    record = await found(it)
+
+    def before() -> list[KeptForecast]:
+        kept = it.store.forecasts.of(record.id)
+        return [one for one in kept if one.basis is Basis.BEFORE]
+
+    await it.until(lambda: bool(before()))
+    (kept,) = before()
+    assert kept.made_at == record.started_at
+    assert kept.inputs["throughput_bytes_per_s"][1] <= DIRTIED_BYTES_PER_S
+
+
+async def test_one_whose_vm_was_not_measured_says_so(it: World) -> None:
+    begin(it)
+    record = await found(it)
+    forecasts = it.migrations.intents.forecasts
+    await it.until(lambda: forecasts.left_out(record.id).code == "not_measured_before")
+    assert Basis.BEFORE not in {one.basis for one in it.store.forecasts.of(record.id)}
 
 
 async def test_without_a_profile_nothing_is_set(it: World) -> None:

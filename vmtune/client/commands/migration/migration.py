@@ -127,11 +127,11 @@ def show(session: Session, id: str) -> None:
     session.show(record, shown)
 
 
-def _forecasts(client: Client, path: str) -> list[Document]:
+def _forecasts(client: Client, path: str) -> Document:
     """Those that are kept with it; none where they cannot be had: an older service has none."""
     with suppress(VmtuneError):
-        return list(client.get(f"{path}/forecasts")["items"])
-    return []
+        return client.get(f"{path}/forecasts")
+    return {"items": []}
 
 
 @migration.command()

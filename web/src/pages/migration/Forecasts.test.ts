@@ -11,6 +11,7 @@ const kept: Schemas["KeptForecastView"] = {
   silence_ms: { low: 20, likely: 50, high: 90 },
   sent_bytes: null,
   inputs: {},
+  corrected_by: {},
   happened: {
     ended: true,
     total_ms: 25_000,
@@ -34,4 +35,9 @@ test("before the end, and of one that was helped, nothing is judged", () => {
   expect(running.map(({ came, right }) => [came, right])).toEqual(Array(3).fill(["–", null]));
   const unsure = compared({ ...kept, ends: null })[0];
   expect([unsure?.said, unsure?.came, unsure?.right]).toEqual(["it may not", "it did", null]);
+});
+
+test("one that was corrected says by how many records", () => {
+  const said = compared({ ...kept, corrected_by: { total_time: 43, silence: 40 } });
+  expect(said[0]?.when).toBe("before the migration, corrected by 43 own records");
 });

@@ -6,7 +6,7 @@ import { bytes } from "../../components/format";
 import { type ColumnOf, ListTable } from "../../components/ListTable";
 import { about } from "../../components/outlook";
 import { Labelled } from "../../components/StateLabel";
-import { between } from "../vm/MigrationForecast";
+import { between, corrections } from "../vm/MigrationForecast";
 
 type Kept = Schemas["KeptForecastView"];
 
@@ -32,7 +32,7 @@ const ENDS = new Map<boolean | null, string>([
 
 /** The figures of a forecast that there are, each next to what happened. */
 export function compared(kept: Kept): Compared[] {
-  const when = WHEN[kept.basis];
+  const when = [WHEN[kept.basis], corrections(kept.corrected_by)].filter(Boolean).join(", ");
   const ended = kept.happened?.ended ?? null;
   const figures = [
     ["Total time", kept.total_ms, kept.happened?.total_ms, about],
@@ -78,22 +78,33 @@ const COLUMNS: readonly ColumnOf<Compared>[] = [
   },
 ];
 
-/** A migration's forecasts next to its outcome; nothing where it has none. */
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+/** A migration's forecasts next to its outcome, or why none was made before it. */
 export function Forecasts({ id }: { id: string }) {
   const found = useQuery(migrationForecasts(id));
   const rows = found.data?.items.flatMap(compared) ?? [];
-  if (rows.length === 0) return null;
+  const missing = found.data?.none_before ?? null;
+  if (rows.length === 0 && missing === null) return null;
   return (
     <StackItem>
       <Card>
         <CardTitle component="h2">Forecast and outcome</CardTitle>
         <CardBody>
-          <ListTable
-            label="Forecast and outcome"
-            columns={COLUMNS}
-            rows={rows}
-            name={(each) => `${each.when} ${each.what}`}
-          />
+          {missing !== null && (
+            <p>
+              No forecast was made before the migration: {missing.message}.
+              {missing.remedy && ` ${sentence(missing.remedy)}`}
+            </p>
+          )}
+          {rows.length > 0 && (
+            <ListTable
+              label="Forecast and outcome"
+              columns={COLUMNS}
+              rows={rows}
+              name={(each) => `${each.when} ${each.what}`}
+            />
+          )}
         </CardBody>
       </Card>
     </StackItem>

@@ -41,6 +41,7 @@ const ENDS: Candidate = {
   },
   notes: [],
   copy_of_disks: null,
+  corrected_by: {},
 };
 const ENDLESS: Candidate = {
   ...ENDS,
@@ -131,4 +132,11 @@ test.each([
   [{ ...ENDS, prospect: ENDS.prospect && { ...ENDS.prospect, ends: null } }, "may not"],
 ])("%#: whether it ends", (candidate, words) => {
   expect(ending(candidate)).toBe(words);
+});
+
+test("it says when own records corrected it", async () => {
+  forecastVm.mockResolvedValue(told({ ...ENDS, corrected_by: { total_time: 43, silence: 40 } }));
+  rendered(<MigrationForecast vm="v" destination="b" profile="fast" />);
+  await userEvent.click(await screen.findByRole("button", { name: /^Forecast/ }));
+  expect(await screen.findByText(/are corrected by 43 own records/)).toBeVisible();
 });

@@ -30,6 +30,12 @@ export function between(range: Range | null, word: (value: number) => string): s
   return low === high ? likely : `${likely} (${low} to ${high})`;
 }
 
+/** "corrected by 43 own records"; empty where nothing is corrected. */
+export function corrections(by: Candidate["corrected_by"]): string {
+  const counts = Object.values(by);
+  return counts.length === 0 ? "" : `corrected by ${Math.max(...counts)} own records`;
+}
+
 /** Whether it ends, and if not what would help. */
 export function ending({ prospect }: Candidate): string {
   if (prospect === null) return "not known";
@@ -124,6 +130,7 @@ export function MigrationForecast({
 
 function Told({ found }: { found: Schemas["MigrationForecastView"] }) {
   const paths = new Set(found.candidates.map(throughput));
+  const corrected = [...new Set(found.candidates.map((each) => corrections(each.corrected_by)))];
   return (
     <>
       <StackItem>
@@ -133,6 +140,9 @@ function Told({ found }: { found: Schemas["MigrationForecastView"] }) {
         {[...paths].join(". ")}. Measured{" "}
         {found.probe.age_s < 1 ? "just now" : `${about(found.probe.age_s * 1000)} ago`}.
       </StackItem>
+      {corrected.filter(Boolean).map((said) => (
+        <StackItem key={said}>Time, silence and bytes are {said} as far as they tell.</StackItem>
+      ))}
       {copies(found.candidates).map((said) => (
         <StackItem key={said}>{said}.</StackItem>
       ))}
