@@ -11,6 +11,7 @@ from uuid import UUID
 from vmtune.hypervisor.libvirt.errors import (
     OPERATION_UNSUPPORTED,
     LibvirtRefused,
+    is_of_the_way,
     translate,
     unreachable,
 )
@@ -292,7 +293,8 @@ class Connection:
             yield
         except self.library.error as error:
             number, message = describe(error)
-            raise translate(number, message, self.is_alive(), self.uri) from error
+            alive = self.is_alive() and (not is_of_the_way(message) or self._answers())
+            raise translate(number, message, alive, self.uri) from error
 
     def is_alive(self) -> bool:
         """Whether the daemon still is there, as far as is known."""
@@ -300,6 +302,14 @@ class Connection:
             return bool(self._raw.isAlive() == 1)
         except self.library.error:
             return False
+
+    def _answers(self) -> bool:
+        """Whether the daemon answers: virtproxyd's connection lives on where virtqemud is gone."""
+        try:
+            self._raw.getHostname()
+        except self.library.error:
+            return False
+        return True
 
     def domain(self, vm: UUID) -> Domain:
         """A VM.

@@ -28,6 +28,18 @@ _NOT_LET_IN = re.compile(
 """As :data:`~vmtune.hypervisor.libvirt.reach.CAUSES` has it of another machine."""
 
 
+_OF_THE_WAY = re.compile(
+    "Cannot (recv|read|write|send) data|End of file while (reading|writing) data|"
+    "client socket is closed|received hangup"
+)
+
+
+def is_of_the_way(message: str) -> bool:
+    """Whether libvirt's *message* is of a connection that broke: the one that a call was made
+    on, one behind virtproxyd, or that of the daemon to another host."""
+    return _OF_THE_WAY.search(message) is not None
+
+
 class LibvirtRefused(CommandRefused):
     """libvirt, not QEMU, refused.
 

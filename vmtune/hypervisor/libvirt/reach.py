@@ -59,7 +59,9 @@ CAUSES = (
         "`getent hosts {server}` has to print its address",
     ),
     Cause(
-        "cannot connect to '[^']*libvirt[^']*'.*(Connection refused|No such file)",
+        # virtproxyd answers, and finds no virtqemud behind it; or nobody answers at all.
+        "(cannot connect|Failed to connect socket) to '[^']*libvirt[^']*'.*"
+        "(Connection refused|No such file)",
         "libvirt's daemon does not run on {server}",
         "run `systemctl start libvirtd.socket` on {server}, or `virtqemud.socket` where libvirt "
         "has one daemon for each driver",

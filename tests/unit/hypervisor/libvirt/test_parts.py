@@ -32,7 +32,7 @@ from vmtune.hypervisor.libvirt import library as libvirt_library
 from vmtune.hypervisor.libvirt.calls import Connection, Domain, without_questions
 from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
-from vmtune.hypervisor.libvirt.errors import translate, unreachable
+from vmtune.hypervisor.libvirt.errors import LibvirtRefused, translate, unreachable
 from vmtune.hypervisor.libvirt.events import read_event
 from vmtune.hypervisor.libvirt.host import LocalDaemon, derive_peer_uri, find_local_daemon
 from vmtune.hypervisor.libvirt.iothreads import iothread_number
@@ -205,11 +205,12 @@ class FakeRaw:
     def __init__(self, domain: object = None) -> None:
         self._domain = domain
         self.alive = True
+        self.by_proxy = False
         self.was_closed = threading.Event()
         self.on_close: Callable[..., None] = lambda *_: None
 
     def isAlive(self) -> int:  # noqa: N802 - libvirt's name
-        return int(self.alive)
+        return int(self.alive or self.by_proxy)
 
     def registerCloseCallback(self, call: Callable[..., None], _: object) -> None:  # noqa: N802
         self.on_close = call
@@ -254,6 +255,11 @@ class Host:
     def end_connection(self) -> None:
         self.opened[-1].alive = False
 
+    def end_behind_proxy(self) -> None:
+        """virtqemud ends; virtproxyd, to which the connection is, does not."""
+        self.opened[-1].by_proxy = True
+        self.end_connection()
+
 
 class TestLink:
     async def test_a_question_is_asked_again_over_a_new_connection(self) -> None:
@@ -266,6 +272,41 @@ class TestLink:
         assert link.generation == 2
         await link.close()
         assert all(raw.was_closed.is_set() for raw in host.opened)
+
+    async def test_a_daemon_that_is_gone_behind_its_proxy_is_gone(self) -> None:
+        host = Host()
+        link = Link("x", host.open)
+        assert await link.ask(Connection.hostname) == "a"
+        host.end_behind_proxy()
+        assert await link.ask(Connection.hostname) == "a"
+        assert len(host.opened) == 2
+        host.end_behind_proxy()
+        with pytest.raises(OutcomeUnknown):
+            await link.change(Connection.hostname)
+        await link.close()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Cannot recv data: Connection reset by peer",
+            "End of file while reading data: Input/output error",
+            "internal error: client socket is closed",
+        ],
+    )
+    def test_a_daemon_that_lost_another_one_is_still_there(self, text: str) -> None:
+        """Of a migration, the destination's: the source says so in the same words."""
+        host = Host()
+        connection = host.open("x")
+
+        def migrate() -> None:
+            with connection.errors():
+                raise LibvirtError(38, text)
+
+        with pytest.raises(LibvirtRefused):
+            migrate()
+        host.end_behind_proxy()
+        with pytest.raises(OutcomeUnknown):
+            migrate()
 
     async def test_a_change_is_not_made_twice(self) -> None:
         host = Host()

@@ -26,6 +26,19 @@ SSH, TLS = "qemu+ssh://op@rack2/system", "qemu+tls://rack2/system"
             "virtqemud.socket",
         ),
         (
+            "qemu+tls://rack2/system",  # virtproxyd runs, virtqemud does not
+            "Failed to connect socket to '/var/run/libvirt/virtqemud-sock': No such file or "
+            "directory",
+            "libvirt's daemon does not run on rack2",
+            "virtqemud.socket",
+        ),
+        (
+            SSH,  # virtqemud was killed, and its socket is still there
+            "Failed to connect socket to '/var/run/libvirt/virtqemud-sock': Connection refused",
+            "libvirt's daemon does not run on rack2",
+            "virtqemud.socket",
+        ),
+        (
             SSH,
             "End of file while reading data: virt-ssh-helper: cannot connect to "
             "'/var/run/libvirt/libvirt-sock': Failed to connect socket to "
