@@ -56,7 +56,7 @@ async def test_what_is_done_next_to_a_question_begins_once_that_is_sent() -> Non
     order: list[str] = []
 
     async def question() -> None:
-        for _ in range(10):  # turns of the loop until its commands are on their way
+        for _ in range(6):  # turns of the loop that a plan needs to send its questions
             await asyncio.sleep(0)
         order.append("asked")
 
