@@ -9,7 +9,7 @@ import pytest
 from vmtune.errors import CommandRefused, NotFound
 from vmtune.hypervisor.libvirt.calls import VmStatus
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
-from vmtune.hypervisor.libvirt.leaving import Leaving
+from vmtune.hypervisor.libvirt.migrating.leaving import Leaving
 from vmtune.hypervisor.libvirt.monitor import NOT_RUNNING
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.record import QemuStatus

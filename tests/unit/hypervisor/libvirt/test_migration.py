@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from vmtune.errors import CommandRefused, HostUnreachable, OutcomeUnknown
-from vmtune.hypervisor.libvirt.migration import (
+from vmtune.hypervisor.libvirt.migrating.migration import (
     UNLIMITED_MIB_PER_S,
     LibvirtMigration,
     MigrationArguments,

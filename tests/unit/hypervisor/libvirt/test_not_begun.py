@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from vmtune.hypervisor.libvirt.migration import LibvirtMigration
-from vmtune.hypervisor.libvirt.not_begun import NotBegun
+from vmtune.hypervisor.libvirt.migrating.migration import LibvirtMigration
+from vmtune.hypervisor.libvirt.migrating.not_begun import NotBegun
 from vmtune.model.migration.record import QemuStatus, Snapshot
 
 VM = UUID("09c0f619-80b8-5779-af9e-2b2ab883721e")

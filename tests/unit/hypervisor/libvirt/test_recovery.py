@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vmtune.errors import CommandRefused, VmtuneError
-from vmtune.hypervisor.libvirt import recovery
+from vmtune.hypervisor.libvirt.migrating import recovery
 from vmtune.model.migration.record import QemuStatus, Snapshot
 
 

@@ -19,7 +19,7 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.hypervisor.protocol import DriverEvent, EventKind, MigrateOrder
-from vmtune.hypervisor.qmp import arrival, driver
+from vmtune.hypervisor.qmp import arrival, migrations
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.record import ABORT_WAITS, QemuStatus
@@ -337,7 +337,7 @@ async def test_an_abort_that_qemu_does_not_take_says_what_it_waits_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """At the switchover its main loop is held up while the link is down."""
-    monkeypatch.setattr(driver, "_HELD_UP_AFTER_S", 0.05)
+    monkeypatch.setattr(migrations, "_HELD_UP_AFTER_S", 0.05)
     source, destination = fake_pair(paced=True)
     await source.start_migration(order(), destination)
     only(source).faults = [Fault(FaultKind.HANG, "query-migrate")]

@@ -144,7 +144,7 @@ async def test_a_cancel_that_hangs_is_told(it: World, monkeypatch: pytest.Monkey
 async def test_the_record_says_what_an_abort_waits_for(
     it: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmtune.hypervisor.qmp.driver._HELD_UP_AFTER_S", 0.05)
+    monkeypatch.setattr("vmtune.hypervisor.qmp.migrations._HELD_UP_AFTER_S", 0.05)
     record = await begin(it)
     it.source.paced = True
     it.source.faults.append(Fault(FaultKind.HANG, "query-migrate"))

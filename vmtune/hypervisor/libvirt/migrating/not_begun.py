@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 from uuid import UUID
 
-from vmtune.hypervisor.libvirt.migration import LibvirtMigration
+from vmtune.hypervisor.libvirt.migrating.migration import LibvirtMigration
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.migration.record import QemuStatus, Snapshot, read_query_migrate
 

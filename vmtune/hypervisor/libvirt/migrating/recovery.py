@@ -16,7 +16,7 @@ import structlog
 
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown
 from vmtune.hypervisor.libvirt.calls import Parameters
-from vmtune.hypervisor.libvirt.migration import (
+from vmtune.hypervisor.libvirt.migrating.migration import (
     LibvirtMigration,
     MigrationArguments,
     migration_flags,

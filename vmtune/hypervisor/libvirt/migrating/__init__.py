@@ -1,0 +1,1 @@
+"""Migrations of VMs that libvirt manages."""
