@@ -9,9 +9,11 @@ the pool limited to 64, 256 and 1,024 coroutines and not at all, in randomised b
 the unlimited one by the comparison engine.
 
 Then the same kind of load by a guest, and what the patch costs there: tests/perf/pool_guest.py,
-which alone is run with PART=guest.
+which alone is run with PART=guest. GUEST_BLOCKS and IOTHREADS are those of what the patch costs,
+BLOCKS those of each pool's limit.
 
-    [PART=guest] python -m tests.perf.patched_pool [BLOCKS [REST_S [GUEST_BLOCKS]]]
+    [PART=guest] [RESULTS=FOLDER] [BLOCKS=N] [GUEST_BLOCKS=N] [IOTHREADS=4,2,1] [REST_S=N]
+        python -m tests.perf.patched_pool
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,10 +29,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.perf import pool_guest
+from tests.perf.kept import Kept
 from tests.perf.pool_model import Monitor, exports
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from tests.support.patched_build import OBJECT, TYPE, patched, unpatched
+from tests.support.patched_build import OBJECT, TYPE, built_of, patched, unpatched
 from tests.support.qemu import Build, running
 from vmtune.bench.block.fio_json import read_fio
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
@@ -252,6 +254,15 @@ def checks(resized: Memory, found: Mapping[str, Sequence[Mapping[str, Any]]]) ->
     ]  # fmt: skip
 
 
+def _number(name: str, usual: int) -> int:
+    return int(os.environ.get(name) or usual)
+
+
+def _results() -> Path | None:
+    named = os.environ.get("RESULTS")
+    return Path(named) / "pool_guest.jsonl" if named else None
+
+
 def main() -> None:
     """Measure and report."""
     build = patched()
@@ -260,12 +271,18 @@ def main() -> None:
         if why:
             print(why)
             finish("patched_pool", [], {"skipped": why}, where)
-    blocks = int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS
-    rest_s = int(sys.argv[2]) if len(sys.argv) > 2 else REST_S
-    guest_blocks = int(sys.argv[3]) if len(sys.argv) > 3 else pool_guest.BLOCKS
+    blocks, rest_s = _number("BLOCKS", BLOCKS), _number("REST_S", REST_S)
     builds = {pool_guest.PATCHED: build, pool_guest.UNPATCHED: unpatched()}
+    kept = Kept(_results(), {"builds": built_of(), "machine": [where["cpu"], where["kernel"]]})
+
+    def by_guest() -> tuple[list[Check], dict[str, Any]]:
+        guest_blocks = _number("GUEST_BLOCKS", pool_guest.BLOCKS)
+        words = os.environ.get("IOTHREADS", "").split(",")
+        chosen = [int(word) for word in words if word] or pool_guest.IOTHREADS
+        return pool_guest.measure(builds, chosen, guest_blocks, blocks, rest_s, kept)
+
     if os.environ.get("PART") == "guest":
-        held, guest = pool_guest.measure(builds, guest_blocks, rest_s)
+        held, guest = by_guest()
         finish("patched_pool", held, {"guest": guest}, where)
     arms = {}
     for arm, period_s in (("never", 0), (f"every {PERIOD_S} s", PERIOD_S)):
@@ -274,7 +291,7 @@ def main() -> None:
     show_memory(arms)
     found = by_limit(build, blocks)
     verdicts = show_iops(found)
-    held, guest = pool_guest.measure(builds, guest_blocks, rest_s)
+    held, guest = by_guest()
     raw = {
         "memory": {arm: asdict(seen) for arm, seen in arms.items()},
         "iops": found,

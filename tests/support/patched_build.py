@@ -44,3 +44,9 @@ def patched() -> Build:
     if not (folder / "built").is_file() or not os.access(program, os.X_OK):
         return Build(label, "", f"there is no patched QEMU in {folder}: run make qemu-patched")
     return Build(label, str(program))
+
+
+def built_of() -> list[str]:
+    """What the patched and the unpatched one were built of, as build.sh notes; empty for none."""
+    notes = (place() / "built", place() / "unpatched/built")
+    return [note.read_text().strip() if note.is_file() else "" for note in notes]
