@@ -4,7 +4,8 @@ Each migration of tests.perf.dataset is forecast from the probe that was made be
 throughput that the latest migrations of other workloads tell, and corrected by what those of all
 other workloads tell (vmtune.forecast.correction): leave-workload-out.
 Beside it, of the same migrations: what remains divided by the throughput, as soon as QEMU says one,
-for the total time, and QEMU's last expected-downtime for the silence.
+for the total time, and QEMU's last expected-downtime for the silence. Then: how far migrations that
+were done twice are from each other, which no forecast can foresee.
 
 Without a folder of RESULTS it does COUNT migrations itself, some 5 s each, of workloads drawn by
 SEED=, another one each time if it is not given; FULL=1 does 2,000.
@@ -14,6 +15,7 @@ SEED=, another one each time if it is not given; FULL=1 does 2,000.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import statistics
@@ -43,6 +45,7 @@ from vmtune.model.migration.record import Totals
 COUNT = 160
 FULL_COUNT = 2000
 _RECORDS = 10
+_SAME = ("memory_bytes", "vcpus", "workload", "values")
 _Migration = dict[str, Any]  # any: JSON
 
 
@@ -194,6 +197,40 @@ def hold(figure: Figure, every: Sequence[Held]) -> Told:
     return Told(errors, off, others, statistics.fmean(within), statistics.median(widths))
 
 
+def repeated(migrations: Sequence[_Migration]) -> list[tuple[_Migration, _Migration]]:
+    """Migrations of the same guest and workload with the same settings, each with the first."""
+    first: dict[str, _Migration] = {}
+    pairs = []
+    for one in sorted(migrations, key=lambda one: int(one["number"])):
+        same = json.dumps([one[name] for name in _SAME], sort_keys=True)
+        if same in first:
+            pairs.append((first[same], one))
+        else:
+            first[same] = one
+    return pairs
+
+
+def tell_repeats(migrations: Sequence[_Migration]) -> None:
+    """What no forecast can foresee: how far the second of two alike is from the first. Each differs
+    from their middle, which a perfect forecast would say, by about 0.7 times as much."""
+    pairs = repeated(migrations)
+    both = [(Totals(**a["totals"]), Totals(**b["totals"])) for a, b in pairs if _ended(a, b)]
+    other = sum((a["totals"] is None) != (b["totals"] is None) for a, b in pairs)
+    print(f"{len(pairs)} repeats, of which {other} ended otherwise than the first")
+    for figure in FIGURES if both else ():
+        first = [max(1.0, figure.happened(a)) for a, _ in both]
+        second = [max(1.0, figure.happened(b)) for _, b in both]
+        errors = [abs(b / a - 1) for a, b in zip(first, second, strict=True)]
+        off = [abs(b - a) for a, b in zip(first, second, strict=True)]
+        print(f"{figure.name:12} differs by {quantile(errors, 0.5):.0%}, 90 % within "
+              f"{quantile(errors, 0.9):.0%}; {quantile(off, 0.5):.0f}, 90 % within "
+              f"{quantile(off, 0.9):.0f}")  # fmt: skip
+
+
+def _ended(*migrations: _Migration) -> bool:
+    return all(one["totals"] is not None for one in migrations)
+
+
 def main() -> None:
     """Collect what is not there, forecast and report."""
     where = environment()
@@ -224,6 +261,7 @@ def main() -> None:
         print(f"{name:12} {middle:>12.0%} {most:>13.0%} {beside:>15} {one.within:>14.0%}"
               f"{one.width:>13.1f}")  # fmt: skip
     print(f"silence: median {quantile(told['silence'].off, 0.5):.0f} ms off")
+    tell_repeats(migrations)
     total, silence = told["total time"], told["silence"]
     checks = [
         Check("total time, 90 % within", quantile(total.errors, 0.9) * 100, "%", 12, "max"),
