@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ import pytest
 from tests.support.fakes import VM
 from tests.support.samples import make_samples
 from tests.unit.client.conftest import Ran, Vmtune
+from vmtune.admin.demo import service as demo_service
 from vmtune.admin.demo.service import running_service
 from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.storage import Store, upgrade
@@ -126,3 +128,15 @@ def test_a_running_service_is_backed_up_and_not_replaced(
     assert done.code == 0, done.err
     with running_service(state) as service:
         assert [row["name"] for row in service.client.items("/profiles")] == ["p"]
+
+
+def test_a_port_that_somebody_else_takes_meanwhile_is_left_to_them(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as theirs:
+        port = theirs.getsockname()[1]
+        monkeypatch.setattr(demo_service, "_PORT", port)
+        monkeypatch.setattr(demo_service, "_is_free", lambda _port: True)  # as it was just now
+        with running_service(state) as service:
+            assert service.client.get("/health")
+            assert not service.url.endswith(f":{port}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -54,27 +55,38 @@ def running_service(folder: Path) -> Iterator[Service]:
 
     :raise SetupError: it does not start; its last words are in the message.
     """
-    port = _PORT if _is_free(_PORT) else _free_port()
     address = folder / "vmtune.sock"
     log = folder / "service.log"
     places = ["--state-dir", str(folder)]
     vmtune = [sys.executable, "-m", "vmtune"]
     subprocess.run([*vmtune, "db", "upgrade", *places, "--quiet"], check=True, timeout=60)
+    command = [*vmtune, "serve", *places, "--socket", str(address)]
+    client = Client(address)
+    port = _PORT if _is_free(_PORT) else _free_port()
+    process = _start(command, port, folder, log)
+    try:
+        if not _is_ready(process, client):
+            if "is taken by another program" not in log.read_text(errors="replace"):
+                raise _not_started(log)
+            port = _free_port()  # somebody was faster
+            process = _start(command, port, folder, log)
+            if not _is_ready(process, client):
+                raise _not_started(log)
+        yield Service(client, f"http://127.0.0.1:{port}", address, process.pid)
+    finally:
+        _stop(process)
+
+
+def _start(command: list[str], port: int, folder: Path, log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as out:
-        process = subprocess.Popen(
-            [*vmtune, "serve", *places, "--socket", str(address), "--listen-port", str(port)],
+        return subprocess.Popen(
+            [*command, "--listen-port", str(port)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             env={**os.environ, "VMTUNE_BENCH_DIR": str(folder / "bench")},
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - no threads run yet
         )
-    try:
-        client = Client(address)
-        _wait_until_ready(process, client, log)
-        yield Service(client, f"http://127.0.0.1:{port}", address, process.pid)
-    finally:
-        _stop(process)
 
 
 def _end_with_parent() -> None:
@@ -82,20 +94,21 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], client: Client, log: Path) -> None:
+def _is_ready(process: subprocess.Popen[bytes], client: Client) -> bool:
+    """Wait until it answers; false when it has ended or takes too long."""
     deadline = time.monotonic() + _READY_WITHIN_S
-    while True:
-        try:
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(ClientError):
             client.get("/health")
-        except ClientError:
-            if process.poll() is None and time.monotonic() < deadline:
-                time.sleep(0.05)
-                continue
-            tail = log.read_text(errors="replace").strip().splitlines()[-3:]
-            why = " / ".join(tail) or "it printed no output"
-            raise SetupError(f"the service did not start: {why}", code="no_service") from None
-        else:
-            return
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _not_started(log: Path) -> SetupError:
+    tail = log.read_text(errors="replace").strip().splitlines()[-3:]
+    why = " / ".join(tail) or "it printed no output"
+    return SetupError(f"the service did not start: {why}", code="no_service")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
