@@ -4,6 +4,7 @@ dashboard, asked as they are shipped."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,32 @@ def test_every_panel_of_the_dashboard_has_something_to_show(
             if not asked.query(as_grafana_asks(expression)) and title not in NEVER_HERE
         }
     assert not empty
+
+
+def test_a_broken_promise_fires_its_alert(
+    it: LiveFleet, prometheus: tuple[Prometheus, Path]
+) -> None:
+    asked, _ = prometheus
+
+    def firing() -> dict[str, dict[str, Any]]:
+        told = asked.ask("alerts")["alerts"]
+        return {each["labels"]["alertname"]: each for each in told if each["state"] == "firing"}
+
+    wait_for(
+        lambda: bool(asked.query("sum(vmtune_migration_downtime_exceeded_total) == 0")),
+        "the counter to be seen at zero",
+    )
+    assert "VmtuneDowntimeLimitExceeded" not in firing()
+    it.profile("strict", downtime_limit_ms=1)
+    with it.vm() as vm:
+        done = it.ended(it.migrate(vm, "b", profile="strict"))
+    assert done["state"] == "completed", done
+    assert done["downtime_exceeded"], done["totals"]
+    wait_for(lambda: "VmtuneDowntimeLimitExceeded" in firing(), "the alert to fire")
+    told = firing()["VmtuneDowntimeLimitExceeded"]
+    assert told["labels"]["severity"] == "warning"
+    said = told["annotations"]["summary"]
+    assert re.match(r"[\d.]+ migration\(s\) of the last hour stopped their guest for longer", said)
 
 
 def test_the_rules_are_loaded_and_a_service_that_dies_is_told(

@@ -42,19 +42,18 @@ def describe(data: Document, downtime_limit_ms: int | None = None) -> str:
         expected(data),
         f"iteration {data.get('iteration', 0)}",
         f"{size(data.get('remaining_bytes'))} left",
-        f"dirty rate {_dirty_rate(data)}",
-        f"throughput {rate(data.get('throughput_bytes_per_s'))}",
+        f"dirty rate {_known(data.get('dirty_bytes_per_s'))}",
+        f"throughput {_known(data.get('throughput_bytes_per_s'))}",
         f"throttle {throttle} %" if throttle else "",
-        f"downtime {downtime}{limit}" if downtime != "-" else "",
+        f"expected downtime {downtime}{limit}" if downtime != "-" else "",
         progress_part(data),
         copied_disks.ready(data.get("disks", ())),
     ]
     return ", ".join(part for part in parts if part)
 
 
-def _dirty_rate(data: Document) -> str:
-    known = data.get("dirty_bytes_per_s")
-    return "not known yet" if known is None else rate(known)
+def _known(bytes_per_s: int | None) -> str:
+    return "not known yet" if bytes_per_s is None else rate(bytes_per_s)
 
 
 class Progression:

@@ -222,12 +222,21 @@ class DurableNotes:
             await asyncio.to_thread(migrations.add_rounds, self._id, done, report)
 
 
+_THROUGHPUT_KNOWN_AFTER_MS = 1000  # QEMU measures it every 100 ms; then zero says: nothing is sent
+
+
 def progress_data(
     sample: Sample, share: float, outlook: Outlook | None = None
 ) -> dict[str, object]:
     """What a progress bar shows: the share done (0 to 1, never going back), the rates, and what is
-    expected. A rate is None while QEMU has not measured it."""
+    expected. A figure is None while QEMU has not measured it: of the downtime it gives its limit
+    until then, of the rates zero."""
     dirty_known = sample.iteration > 1 or sample.dirty_pages_per_s > 0
+    sent_known = (
+        sample.throughput_bytes_per_s > 0
+        or sample.iteration > 1
+        or sample.at_ms >= _THROUGHPUT_KNOWN_AFTER_MS
+    )
     return {
         "share": round(share, 4),
         "at_ms": sample.at_ms,
@@ -239,9 +248,9 @@ def progress_data(
         "dirty_bytes_per_s": (
             sample.dirty_pages_per_s * sample.page_size_bytes if dirty_known else None
         ),
-        "throughput_bytes_per_s": sample.throughput_bytes_per_s,
+        "throughput_bytes_per_s": sample.throughput_bytes_per_s if sent_known else None,
         "throttle_percent": sample.throttle_percent,
-        "expected_downtime_ms": sample.expected_downtime_ms,
+        "expected_downtime_ms": sample.expected_downtime_ms if dirty_known else None,
         "outlook": None if outlook is None else _outlook_data(outlook),
     }
 
@@ -257,7 +266,7 @@ def copying_data(progress: CopyProgress, share: float) -> dict[str, object]:
         "remaining_bytes": 0,
         "total_bytes": 0,
         "dirty_bytes_per_s": None,
-        "throughput_bytes_per_s": 0,
+        "throughput_bytes_per_s": None,
         "throttle_percent": 0,
         "expected_downtime_ms": None,
         "outlook": None,

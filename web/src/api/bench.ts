@@ -226,8 +226,9 @@ export interface RunProgress {
   at_ms: number;
   iteration?: number;
   remaining_bytes?: number;
-  dirty_bytes_per_s?: number;
-  throughput_bytes_per_s?: number;
+  /** These are null until QEMU has measured them. */
+  dirty_bytes_per_s?: number | null;
+  throughput_bytes_per_s?: number | null;
   maps?: number;
   rss_bytes?: number;
 }

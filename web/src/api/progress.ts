@@ -9,9 +9,9 @@ export interface Progress {
   transferred_bytes: number;
   remaining_bytes: number;
   total_bytes: number;
-  /** Null until QEMU has measured it. */
+  /** These and the expected downtime are null until QEMU has measured them. */
   dirty_bytes_per_s: number | null;
-  throughput_bytes_per_s: number;
+  throughput_bytes_per_s: number | null;
   throttle_percent: number;
   expected_downtime_ms: number | null;
   /** What is expected of it; null where nobody asked. */

@@ -20,9 +20,24 @@ function draw(chart: EChartsType, option: ChartOption, label: string): void {
   };
   chart.on("finished", finished);
   // ECharts calls the picture after its kinds of series where it is not told what it shows.
-  chart.setOption({ ...option, aria: { enabled: true, label: { description: label } } });
+  const aria = { enabled: true, label: { description: label } };
+  chart.setOption({ baseOption: { ...option, aria }, media: margins(option) });
 }
 
+/** On a narrow screen no more room beside the picture than its axes need. */
+function margins({ grid }: ChartOption) {
+  const { left, right, containLabel } = (grid ?? {}) as Record<string, unknown>;
+  if (typeof left !== "number" || typeof right !== "number" || containLabel) return [];
+  return [
+    {
+      query: { maxWidth: NARROW_PX },
+      option: { grid: { left: Math.min(left, 62), right: Math.min(right, 48) } },
+    },
+    { option: { grid: { left, right } } },
+  ];
+}
+
+const NARROW_PX = 480;
 const DARK = "pf-v6-theme-dark";
 
 function watchTheme(changed: () => void): () => void {

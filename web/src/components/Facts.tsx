@@ -8,6 +8,7 @@ import {
   DescriptionListTerm,
 } from "@patternfly/react-core";
 import type { ReactNode } from "react";
+import { unbroken } from "./format";
 
 /** A term and what is to be said of it; *shown* stands for the term where a word is not enough. */
 export type Fact = readonly [term: string, value: ReactNode, shown?: ReactNode];
@@ -18,14 +19,16 @@ export function FactList({ facts, spread = false }: { facts: readonly Fact[]; sp
     ? { columnModifier: { default: "1Col", md: "2Col", xl: "3Col" } as const }
     : {
         orientation: { default: "vertical", sm: "horizontal" } as const,
-        horizontalTermWidthModifier: { default: "18ch" },
+        horizontalTermWidthModifier: { default: "24ch" },
       };
   return (
     <DescriptionList isCompact {...layout}>
       {facts.map(([term, value, shown]) => (
         <DescriptionListGroup key={term}>
           <DescriptionListTerm>{shown ?? term}</DescriptionListTerm>
-          <DescriptionListDescription>{value}</DescriptionListDescription>
+          <DescriptionListDescription>
+            {typeof value === "string" ? unbroken(value) : value}
+          </DescriptionListDescription>
         </DescriptionListGroup>
       ))}
     </DescriptionList>

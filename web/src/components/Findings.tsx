@@ -2,7 +2,7 @@
 import { Alert, Stack, StackItem } from "@patternfly/react-core";
 import type { Schemas } from "../api/client";
 import { FactList } from "./Facts";
-import { bytes } from "./format";
+import { bytes, sentence } from "./format";
 
 type Finding = Schemas["FindingView"];
 
@@ -25,8 +25,12 @@ export function Findings({ findings }: { findings: readonly Finding[] }) {
     <Stack hasGutter>
       {inOrder(findings).map((finding) => (
         <StackItem key={`${finding.code} ${finding.tunable} ${finding.message}`}>
-          <Alert isInline variant={FINDING_LOOK[finding.severity]} title={finding.message}>
-            {finding.remedy && <p>{finding.remedy}</p>}
+          <Alert
+            isInline
+            variant={FINDING_LOOK[finding.severity]}
+            title={sentence(finding.message)}
+          >
+            {finding.remedy && <p>{sentence(finding.remedy)}</p>}
             <Evidence evidence={finding.evidence} />
           </Alert>
         </StackItem>

@@ -2,8 +2,9 @@ import { Progress as Bar, ProgressMeasureLocation } from "@patternfly/react-core
 import { Link } from "react-router";
 import type { Progress } from "../api/progress";
 import { copying } from "./copying";
-import { bytes, duration, percent, rate } from "./format";
+import { bytes, duration, percent, unbroken } from "./format";
 import { COMPLETED, expected } from "./outlook";
+import { rates } from "./rates";
 
 /**
  * One line of a running migration. Its height never changes, so that nothing jumps.
@@ -30,10 +31,7 @@ export function MigrationProgress({
             ...(end === null ? [] : [end]),
             `iteration ${progress.iteration}`,
             `${bytes(progress.remaining_bytes)} left`,
-            `sends ${rate(progress.throughput_bytes_per_s)}`,
-            progress.dirty_bytes_per_s === null
-              ? "dirty rate not known yet"
-              : `dirties ${rate(progress.dirty_bytes_per_s)}`,
+            ...rates(progress),
             ...(progress.throttle_percent
               ? [`throttle ${percent(progress.throttle_percent)}`]
               : []),
@@ -55,7 +53,7 @@ export function MigrationProgress({
         {...(id ? { "aria-label": title } : { title })}
         value={Math.round((progress?.share ?? 0) * 100)}
         measureLocation={ProgressMeasureLocation.outside}
-        helperText={told}
+        helperText={told && unbroken(told)}
       />
     </>
   );

@@ -1,5 +1,16 @@
 import { expect, test } from "vitest";
-import { bytes, count, counted, duration, percent, rate, utc, way } from "./format";
+import {
+  bytes,
+  count,
+  counted,
+  duration,
+  percent,
+  rate,
+  sentence,
+  unbroken,
+  utc,
+  way,
+} from "./format";
 
 test.each([
   [0, "0 B"],
@@ -10,6 +21,19 @@ test.each([
   [-2048, "-2 KiB"],
 ])("%d bytes", (value, text) => {
   expect(bytes(value)).toBe(text);
+});
+
+test.each([
+  ["to 95 %, at 1.5 GiB/s", "to 95_%, at 1.5_GiB/s"],
+  ["> 3,168 ms to > 3,283 ms, 6 runs", ">_3,168_ms to >_3,283_ms, 6 runs"],
+  ["4 min 10 s, 2 hosts, 3 sets", "4_min 10_s, 2 hosts, 3 sets"],
+  ["", ""],
+])("%s keeps its units", (text, kept) => {
+  expect(unbroken(text).replaceAll("\u00a0", "_")).toBe(kept);
+});
+
+test("a sentence begins as one", () => {
+  expect([sentence("no profile"), sentence("")]).toEqual(["No profile", ""]);
 });
 
 test.each([

@@ -35,6 +35,18 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+const UNIT = /(?<=\d) (?=(?:%|[mµn]?s|min|h|[KMGTP]?i?B(?:\/s)?)(?!\w))|(?<=[<>]=?) (?=\d)/g;
+
+/** No number is torn from its unit where a line ends: "95 %", "1.5 GiB", "> 10 s". */
+export function unbroken(text: string | undefined): string {
+  return (text ?? "").replace(UNIT, "\u00a0");
+}
+
+/** "no profile" as "No profile". */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 export function count(value: number): string {
   return value.toLocaleString("en");
 }

@@ -18,22 +18,22 @@ export const GOALS: Record<
 > = {
   max_silence_ms: {
     label: "Silence at most",
-    help: "How long the guest may stand still: 500 ms",
+    help: "How long the guest may stand still, such as 500 ms",
     words: (bound) => `silence of at most ${duration(bound)}`,
   },
   deadline_s: {
     label: "Within",
-    help: "From the start until it runs there: 2 min",
+    help: "From its start until it has moved, such as 2 min",
     words: (bound) => `within ${duration(bound * 1000)}`,
   },
   max_slowdown_percent: {
     label: "Slowdown at most",
-    help: "Of its CPU time, withheld meanwhile: 20 %",
+    help: "CPU time that the guest may lose, such as 20 %",
     words: (bound) => `slowdown of at most ${bound} %`,
   },
   max_bandwidth_bytes_per_s: {
     label: "Bandwidth at most",
-    help: "While the guest runs: 100 MiB/s",
+    help: "While the guest runs, such as 100 MiB/s",
     words: (bound) => `bandwidth of at most ${rate(bound)}`,
   },
 };

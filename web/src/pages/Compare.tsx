@@ -12,7 +12,7 @@ import { useMemo } from "react";
 import { Link, useSearchParams } from "react-router";
 import { type Asked, comparison, comparisonFile, metrics } from "../api/bench";
 import { Async, Empty } from "../components/Async";
-import { count, moment } from "../components/format";
+import { count, moment, sentence } from "../components/format";
 import { BenchHead } from "./bench/BenchHead";
 import { FileLinks } from "./bench/FileLinks";
 import { Parts } from "./bench/Parts";
@@ -162,7 +162,9 @@ function Compared({ report, wanted }: { report: Report; wanted: Asked }) {
           <Parts
             parts={report.arms.map((arm) => ({
               name: arm.name,
-              facts: Object.entries(arm.facts ?? {}),
+              facts: Object.entries(arm.facts ?? {}).map(
+                ([term, said]) => [sentence(term), said] as const,
+              ),
             }))}
           />
         </Section>

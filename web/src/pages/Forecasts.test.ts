@@ -35,9 +35,8 @@ test("only figures of which something is known are shown", () => {
 
 test("whether it was right that a migration ends is said with how often that is known", () => {
   expect(ends(row)).toBe(
-    "20 forecasts; whether it ends: known of 19, right for 95 %, 2 said that it may not.",
+    "20 forecasts; whether it ends by itself can be told of 19, right for 95 %, 2 said that it may not.",
   );
-  expect(ends({ ...row, ends_known: 0, ends_right: null, may_not: 0 })).toBe(
-    "20 forecasts; whether it ends: known of 0.",
-  );
+  const one = { ...row, forecasts: 1, ends_known: 0, ends_right: null, may_not: 0 };
+  expect(ends(one)).toBe("1 forecast; whether it ends by itself can be told of none.");
 });

@@ -4,7 +4,7 @@ import type { Schemas } from "../api/client";
 import { forecastCheck } from "../api/forecasts";
 import { Async, Empty } from "../components/Async";
 import { type Filter, Filters, useFilters } from "../components/Filters";
-import { bytes, count, percent } from "../components/format";
+import { bytes, count, counted, percent } from "../components/format";
 import { type ColumnOf, ListTable } from "../components/ListTable";
 import { about } from "../components/outlook";
 import { PageHead } from "../components/PageHead";
@@ -127,13 +127,18 @@ export default function Forecasts() {
 
 /** What is said of all forecasts of a basis, in one line. */
 export function ends({ forecasts, ends_known, ends_right, may_not }: Row): string {
+  const known =
+    ends_known === 0
+      ? "whether it ends by itself can be told of none"
+      : `whether it ends by itself can be told of ${count(ends_known)}`;
   const right = ends_right === null ? "" : `, right for ${share(ends_right)}`;
   const unsure = may_not === 0 ? "" : `, ${count(may_not)} said that it may not`;
-  return `${count(forecasts)} forecasts; whether it ends: known of ${count(ends_known)}${right}${unsure}.`;
+  return `${counted(forecasts, "forecast")}; ${known}${right}${unsure}.`;
 }
 
 function Basis({ found }: { found: Schemas["BasisCheck"] }) {
   const title = BASES[found.basis];
+  const shown = figures(found.overall);
   const groups = [
     ["Profile", found.by_profile],
     ["Hosts", found.by_path],
@@ -145,14 +150,16 @@ function Basis({ found }: { found: Schemas["BasisCheck"] }) {
         <Title headingLevel="h2">{title}</Title>
         {ends(found.overall)}
       </StackItem>
-      <StackItem>
-        <ListTable
-          label={`${title}: figures`}
-          columns={FIGURES}
-          rows={figures(found.overall)}
-          name={(each) => each.name}
-        />
-      </StackItem>
+      {shown.length > 0 && (
+        <StackItem>
+          <ListTable
+            label={`${title}: figures`}
+            columns={FIGURES}
+            rows={shown}
+            name={(each) => each.name}
+          />
+        </StackItem>
+      )}
       {groups.map(([by, rows]) => (
         <StackItem key={by}>
           <ListTable

@@ -224,7 +224,10 @@ function result(record: Record): Fact[] {
 }
 
 function profileOf(record: Record) {
-  if (!record.profile) return "none: untuned";
+  if (!record.profile) {
+    if (record.intent) return "none: its intent chose the values";
+    return record.outcomes.length > 0 ? "none: values of its own" : "none: untuned";
+  }
   return (
     <Link to={`/profiles/${record.profile}`}>
       {record.profile} r{record.revision}

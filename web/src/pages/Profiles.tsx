@@ -28,7 +28,11 @@ const COLUMNS: readonly ColumnOf<Schemas["ProfileView"]>[] = [
     text: "short",
     cell: (each) => <Moment at={each.revised_at} />,
   },
-  { title: "Description", value: (each) => each.description, cell: (each) => each.description },
+  {
+    title: "Description",
+    value: (each) => each.description,
+    cell: (each) => each.description || "–",
+  },
 ];
 
 const FILTERS: readonly Filter<"search">[] = [

@@ -1,4 +1,4 @@
-import { Button, PageSection } from "@patternfly/react-core";
+import { Button, Flex, PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import { Link } from "react-router";
@@ -135,24 +135,25 @@ export default function Vms() {
       <PageHead
         title="VMs"
         actions={
-          drifted > 0 && (
-            <Button onClick={reapply}>Re-apply to {counted(drifted, "drifted VM")}</Button>
-          )
+          <Flex columnGap={{ default: "columnGapSm" }}>
+            <Button
+              variant="secondary"
+              isLoading={left !== null}
+              isDisabled={left !== null || shown.length === 0}
+              onClick={() => void look()}
+            >
+              {left === null ? "Verify shown VMs" : `Verifying, ${left} left`}
+            </Button>
+            {drifted > 0 && (
+              <Button onClick={reapply}>Re-apply to {counted(drifted, "drifted VM")}</Button>
+            )}
+          </Flex>
         }
       >
         The tuning state is as of the last application or verification.
       </PageHead>
       <PageSection>
-        <Filters filters={filters} chosen={chosen} choose={choose}>
-          <Button
-            variant="secondary"
-            isLoading={left !== null}
-            isDisabled={left !== null || shown.length === 0}
-            onClick={() => void look()}
-          >
-            {left === null ? "Verify shown VMs" : `Verifying, ${left} left`}
-          </Button>
-        </Filters>
+        <Filters filters={filters} chosen={chosen} choose={choose} />
         {(choice.everything || choice.rows.length > 0) && (
           <Selected
             chosen={choice.rows.length}

@@ -1,4 +1,5 @@
 import { Nav, NavItem, NavList, PageSection } from "@patternfly/react-core";
+import { useEffect, useRef } from "react";
 import { Link, useLocation } from "react-router";
 import { type Head, PageHead } from "../../components/PageHead";
 
@@ -15,9 +16,16 @@ const PARTS = [
 /** The head of every page of the benchmark: its parts, and below them the page's own head. */
 export function BenchHead(head: Head) {
   const { pathname } = useLocation();
+  const place = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page is another part
+  useEffect(() => {
+    // On a narrow screen only some parts are seen: this one is to be among them.
+    const here = place.current?.querySelector("[aria-current]");
+    here?.scrollIntoView?.({ block: "nearest", inline: "center" });
+  }, [pathname]);
   return (
     <>
-      <PageSection type="subnav">
+      <PageSection type="subnav" ref={place}>
         <Nav variant="horizontal-subnav" aria-label="Benchmarks">
           <NavList>
             {PARTS.map(({ to, text }) => (

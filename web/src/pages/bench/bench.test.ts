@@ -44,7 +44,7 @@ test("documents become facts with units", () => {
   };
   expect(flat(document)).toEqual([
     ["VM memory", "1.5 GiB"],
-    ["VM vcpus", "2"],
+    ["VM vCPUs", "2"],
     ["Warmup", "15 s"],
     ["Zero", "5 %"],
     ["KVM", "yes"],

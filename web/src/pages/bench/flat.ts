@@ -29,13 +29,16 @@ const UNITS: readonly (readonly [ending: string, unit: string])[] = [
 function words(path: string): string {
   const said = path.replace(/(_bytes|_percent|_mb_per_s|_ms|_s)$/, "").replaceAll("_", " ");
   const begun = said.charAt(0).toUpperCase() + said.slice(1);
-  return begun.replace(/\b(cpu|kvm|numa|qemu|vm)\b/gi, (word) => word.toUpperCase());
+  return begun
+    .replace(/\b(cpu|kvm|numa|qemu|vm)\b/gi, (word) => word.toUpperCase())
+    .replace(/\bvcpus\b/g, "vCPUs");
 }
 
 function text(path: string, value: unknown): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value !== "number") return String(value);
   if (path.endsWith("_bytes")) return bytes(value);
+  if (path.endsWith("dirty_mb_per_s") && value === 0) return "as fast as it can";
   const unit = UNITS.find(([ending]) => path.endsWith(ending))?.[1] ?? "";
   return count(value) + unit;
 }

@@ -2,6 +2,7 @@ import { ExpandableRowContent, Table, Tbody, Th, Thead, Tr } from "@patternfly/r
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { VerdictLabel } from "../../components/BenchLabels";
+import { unbroken } from "../../components/format";
 import { Td } from "../../components/Td";
 import { MetricName } from "../bench/MetricName";
 import { Wide } from "../bench/Wide";
@@ -124,10 +125,10 @@ function Arm({ comparison, side }: { comparison: Comparison; side: 0 | 1 }) {
   if (shares) return <>{text.medians[side]}</>;
   return (
     <>
-      {text.medians[side]}
+      {unbroken(text.medians[side])}
       <br />
       <small>
-        {text.quartiles[side] !== "-" && `${text.quartiles[side]}, `}
+        {text.quartiles[side] !== "-" && `${unbroken(text.quartiles[side])}, `}
         {runsOf(comparison[side === 0 ? "a" : "b"])}
       </small>
     </>

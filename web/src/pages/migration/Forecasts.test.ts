@@ -32,7 +32,13 @@ test("each figure stands next to what happened, and says whether the bounds held
 
 test("before the end, and of one that was helped, nothing is judged", () => {
   const running = compared({ ...kept, happened: null });
-  expect(running.map(({ came, right }) => [came, right])).toEqual(Array(3).fill(["–", null]));
+  expect(running.map(({ came, right }) => [came, right])).toEqual([
+    ["not known yet", null],
+    ["–", null],
+    ["–", null],
+  ]);
+  const helped = compared({ ...kept, happened: { ...kept.happened, ended: null } as never })[0];
+  expect([helped?.came, helped?.right]).toEqual(["cannot be told", null]);
   const unsure = compared({ ...kept, ends: null })[0];
   expect([unsure?.said, unsure?.came, unsure?.right]).toEqual(["it may not", "it did", null]);
 });

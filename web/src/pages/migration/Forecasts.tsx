@@ -1,8 +1,8 @@
-import { Card, CardBody, CardTitle, StackItem } from "@patternfly/react-core";
+import { Card, CardBody, CardTitle, Content, StackItem } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
 import { migrationForecasts } from "../../api/forecasts";
-import { bytes } from "../../components/format";
+import { bytes, sentence } from "../../components/format";
 import { type ColumnOf, ListTable } from "../../components/ListTable";
 import { about } from "../../components/outlook";
 import { Labelled } from "../../components/StateLabel";
@@ -44,7 +44,7 @@ export function compared(kept: Kept): Compared[] {
       when,
       what: "Ends by itself",
       said: ENDS.get(kept.ends) ?? "",
-      came: ended === null ? "–" : ended ? "it did" : "it did not",
+      came: ended === null ? open(kept) : ended ? "it did" : "it did not",
       right: ended === null || kept.ends === null ? null : ended === kept.ends,
     },
     ...figures.flatMap(([what, range, came, word]) =>
@@ -63,6 +63,9 @@ export function compared(kept: Kept): Compared[] {
   ];
 }
 
+/** Why there is no answer. */
+const open = (kept: Kept) => (kept.happened === null ? "not known yet" : "cannot be told");
+
 const COLUMNS: readonly ColumnOf<Compared>[] = [
   { title: "Made", cell: (each) => each.when },
   { title: "Figure", cell: (each) => each.what },
@@ -78,14 +81,13 @@ const COLUMNS: readonly ColumnOf<Compared>[] = [
   },
 ];
 
-const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
-
 /** A migration's forecasts next to its outcome, or why none was made before it. */
 export function Forecasts({ id }: { id: string }) {
   const found = useQuery(migrationForecasts(id));
   const rows = found.data?.items.flatMap(compared) ?? [];
   const missing = found.data?.none_before ?? null;
   if (rows.length === 0 && missing === null) return null;
+  const helped = found.data?.items.some((each) => each.happened?.ended === null);
   return (
     <StackItem>
       <Card>
@@ -94,7 +96,7 @@ export function Forecasts({ id }: { id: string }) {
           {missing !== null && (
             <p>
               No forecast was made before the migration: {missing.message}.
-              {missing.remedy && ` ${sentence(missing.remedy)}`}
+              {missing.remedy && ` ${sentence(missing.remedy)}.`}
             </p>
           )}
           {rows.length > 0 && (
@@ -104,6 +106,12 @@ export function Forecasts({ id }: { id: string }) {
               rows={rows}
               name={(each) => `${each.when} ${each.what}`}
             />
+          )}
+          {helped && (
+            <Content component="small">
+              Forecasts are of a migration that nobody helps. This one was helped by steps, or was
+              cancelled, before it could be told whether they were right.
+            </Content>
           )}
         </CardBody>
       </Card>

@@ -7,7 +7,7 @@ import {
   ProgressStepper,
 } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { duration } from "../../components/format";
+import { duration, unbroken } from "../../components/format";
 
 type StepRecord = Schemas["StepRecordView"];
 
@@ -50,12 +50,12 @@ export function Steering({
                   aria-label={effect}
                   description={
                     <>
-                      {[each.reason, expected(each)].filter(Boolean).join("; ")}
+                      {unbroken([each.reason, expected(each)].filter(Boolean).join("; "))}
                       {!shadow && each.effect !== "done" && `. ${effect}: ${each.detail}`}
                     </>
                   }
                 >
-                  {duration(each.at_ms)}: {each.action}
+                  {unbroken(`${duration(each.at_ms)}: ${each.action}`)}
                 </ProgressStep>
               );
             })}

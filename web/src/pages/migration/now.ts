@@ -45,12 +45,13 @@ export function standing(
 }
 
 function rates({ dirty_bytes_per_s: dirty, throughput_bytes_per_s: sent }: Progress): string {
-  return `dirty ${dirty === null ? "not known yet" : rate(dirty)}, sent ${rate(sent)}`;
+  const known = (each: number | null) => (each === null ? "not known yet" : rate(each));
+  return `dirty ${known(dirty)}, sent ${known(sent)}`;
 }
 
 function downtime(expected: number | null, limit: Schemas["OutcomeView"] | undefined): string {
   const allowed = limit?.seen ?? limit?.wanted;
-  const text = expected === null ? UNKNOWN : duration(expected);
+  const text = expected === null ? "not known yet" : duration(expected);
   return allowed ? `${text}, at most ${allowed.text}` : text;
 }
 

@@ -83,7 +83,7 @@ export function line(name: string, data: readonly Point[]) {
 /** What the controller did, and what users changed, for the dashed lines in the charts. */
 export type Step = Pick<Schemas["StepRecordView"], "at_ms" | "action">;
 
-const MAX_MARKS = 20; // more would hide each other on a narrow screen
+const MAX_MARKS = 10; // more would hide each other on a narrow screen
 const DASHED = { lineStyle: { type: "dashed", opacity: 0.9, width: 2 } } as const;
 
 export function marks(samples: readonly Sample[], steps: readonly Step[]) {

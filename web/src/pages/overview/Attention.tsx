@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { overview } from "../../api/overview";
-import { count, way } from "../../components/format";
+import { count, unbroken, way } from "../../components/format";
 import { expected } from "../../components/outlook";
 import type { Look } from "../../components/StateLabel";
 import { useProgress } from "../../components/useProgress";
@@ -137,6 +137,8 @@ function useStuck(): { id: string; name: string; text: string }[] {
   return (data?.migrations ?? []).flatMap((each) => {
     const now = each.ended_at === null ? progress.get(each.id) : undefined;
     if (now?.outlook?.ends !== false) return [];
-    return [{ id: each.id, name: each.vm_name, text: `(${way(each)}) ${expected(now) ?? ""}` }];
+    return [
+      { id: each.id, name: each.vm_name, text: unbroken(`(${way(each)}) ${expected(now) ?? ""}`) },
+    ];
   });
 }

@@ -15,7 +15,8 @@ export function Tunings({ counts }: { counts: Schemas["OverviewView"]["tuning_co
       {TUNING_STATES.map((state) => (
         <FlexItem component="li" key={state}>
           <Link to={`/vms?tuning=${encodeURIComponent(state)}`}>{count(counts[state] ?? 0)}</Link>{" "}
-          <Labelled look={TUNING[state].look}>{state}</Labelled>
+          {/* A state that no VM is in must not catch the eye. */}
+          <Labelled look={counts[state] ? TUNING[state].look : undefined}>{state}</Labelled>
         </FlexItem>
       ))}
     </Flex>

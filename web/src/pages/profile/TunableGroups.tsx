@@ -78,7 +78,7 @@ export function TunableGroups({
           <ToolbarItem>
             <SearchInput
               aria-label="Find a tunable"
-              placeholder="Find a tunable, as in downtime"
+              placeholder="Find a tunable"
               value={words}
               onChange={(_event, typed) => setWords(typed)}
               onClear={() => setWords("")}

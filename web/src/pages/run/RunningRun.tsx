@@ -1,7 +1,8 @@
 import { Progress, ProgressMeasureLocation } from "@patternfly/react-core";
 import type { RunProgress } from "../../api/bench";
 import type { Schemas } from "../../api/client";
-import { bytes, count, rate } from "../../components/format";
+import { bytes, count } from "../../components/format";
+import { rates } from "../../components/rates";
 import { useBenchProgress } from "../../components/useBenchProgress";
 
 /** How far a run is. Its height never changes, so that nothing jumps. */
@@ -35,11 +36,6 @@ function told(progress: RunProgress | null, kind: Schemas["ScenarioKind"]): stri
   return [
     `iteration ${progress.iteration}`,
     ...(progress.remaining_bytes === undefined ? [] : [`${bytes(progress.remaining_bytes)} left`]),
-    ...(progress.throughput_bytes_per_s === undefined
-      ? []
-      : [`sends ${rate(progress.throughput_bytes_per_s)}`]),
-    ...(progress.dirty_bytes_per_s === undefined
-      ? []
-      : [`dirties ${rate(progress.dirty_bytes_per_s)}`]),
+    ...rates(progress),
   ].join(" · ");
 }

@@ -7,7 +7,7 @@ export function Rights({ rights }: { rights: Schemas["RightsView"] }) {
   const everywhere = rights.hosts === null && Object.keys(rights.selector).length === 0;
   return (
     <>
-      <LabelGroup aria-label="Scopes" numLabels={8}>
+      <LabelGroup aria-label="Scopes" numLabels={12}>
         {rights.scopes.map((scope) => (
           <Label key={scope} isCompact>
             {scope}

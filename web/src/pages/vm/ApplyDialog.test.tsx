@@ -64,8 +64,8 @@ test("a blocker stops it, unless all of them can be left out", async () => {
     plan({ blockers: ["vm_gone"], findings: [finding("blocker", null, "vm_gone")] }),
   );
   open();
-  expect(await screen.findByText(/vm_gone stands/)).toBeVisible();
-  expect(screen.getByText("mend it")).toBeVisible();
+  expect(await screen.findByText(/vm_gone stands/i)).toBeVisible();
+  expect(screen.getByText("Mend it")).toBeVisible();
   expect(button()).toBeDisabled();
   expect(screen.queryByRole("checkbox")).toBeNull();
 });

@@ -136,7 +136,7 @@ test("what cannot be kept is told with the nearest, which a button takes", async
   await userEvent.click(screen.getByRole("button", { name: "Take within 95 s" }));
   expect(await screen.findByText(/Will be kept/)).toBeVisible();
   expect(screen.getByLabelText("Within")).toHaveValue("95 s");
-  expect(screen.getByRole("row", { name: /downtime_limit_ms 95 ms begins low/ })).toBeVisible();
+  expect(screen.getByRole("row", { name: /downtime_limit_ms 95\sms begins low/ })).toBeVisible();
   expect(screen.getByText(/2 earlier migrations/)).toBeVisible();
   expect(screen.getByRole("link", { name: "0000000b" })).toHaveAttribute(
     "href",

@@ -4,6 +4,7 @@ import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { explanation } from "../../api/queries";
 import { Async } from "../../components/Async";
+import { sentence } from "../../components/format";
 import { ListTable } from "../../components/ListTable";
 import { TARGETS } from "../profile/targets";
 
@@ -17,7 +18,7 @@ export function Why({ vm }: { vm: string }) {
         <Async query={why} lines={1}>
           {(explained) => (
             <>
-              <p>{explained.reason}</p>
+              <p>{sentence(explained.reason)}.</p>
               {explained.candidates.length > 0 && <Candidates explained={explained} />}
             </>
           )}
