@@ -118,6 +118,14 @@ def test_the_forecast_stands_next_to_the_outcome() -> None:
     assert rows == [["total", "time", "5.0", "s", "(4.0", "s", "to", "12", "s)", "4.5", "s"]]
 
 
+def test_the_forecast_of_one_that_was_helped_has_no_column_of_dashes() -> None:
+    figures = {"total_ms": {"low": 2.7e4, "likely": 3.9e4, "high": 4.5e4}, "silence_ms": None}
+    kept = {"basis": "before", "happened": {"ended": None}, "sent_bytes": None, **figures}
+    shown = list(lines(replace(promised(51, True), forecasts=[kept])))
+    assert "   Expected before it, if nothing had helped: total time 39 s (27 s to 45 s)." in shown
+    assert not any("CAME" in line for line in shown)
+
+
 def test_steps_for_the_same_reason_are_one_line() -> None:
     steps = [
         {"action": f"throttle {n} %", "reason": f"no limit ends it; expected: {n} s"}

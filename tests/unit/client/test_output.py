@@ -93,12 +93,38 @@ def test_blockers_are_red_warnings_yellow_and_no_color_is_heeded(
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", "\n".join(render.outcomes([docs.outcome()])))
 
 
+@pytest.mark.usefixtures("terminal")
+def test_a_long_value_goes_on_below_itself() -> None:
+    lines = [
+        click.unstyle(each) for each in fields([("state", "done"), ("intent", "so much " * 20)])
+    ]
+    assert lines[0] == "state:   done"
+    assert all(len(each) <= 80 for each in lines)
+    assert all(each.startswith(" " * 9 + "so much") for each in lines[2:])
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_long_problem_is_broken_between_words() -> None:
+    row = {"field": "hosts.b", "message": "no connection " * 12, "remedy": "start it " * 12}
+    lines = [click.unstyle(each) for each in render.problems([row])]
+    assert len(lines) == 5
+    assert all(len(each) <= 80 for each in lines)
+
+
 def test_fields_leave_out_what_is_empty() -> None:
     assert list(fields([("a", "1"), ("longer", "2"), ("none", "")])) == ["a:       1", "longer:  2"]
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(None, "-"), (0, "0 ms"), (9999, "9,999 ms"), (12345, "12.3 s")]
+    ("count", "text"),
+    [
+        (None, "-"),
+        (0, "0 ms"),
+        (9999, "9,999 ms"),
+        (12345, "12.3 s"),
+        (1_942_000, "32 min 22 s"),
+        (9_000_000, "2 h 30 min"),
+    ],
 )
 def test_milliseconds(count: int | None, text: str) -> None:
     assert render.milliseconds(count) == text

@@ -132,7 +132,12 @@ def _forecast(forecasts: Sequence[Document]) -> Iterator[str]:
     """What was expected before the migration, next to what happened."""
     before = next((each for each in forecasts if each["basis"] == "before"), None)
     rows = [] if before is None else list(compared(before))
-    if rows:
+    if rows and all(came == "-" for _, _, came in rows):  # it was helped: nothing to compare with
+        yield ""
+        said = ", ".join(f"{name} {text}" for name, text, _ in rows)
+        text = f"Expected before it, if nothing had helped: {said}."
+        yield from textwrap.wrap(text, _WIDTH, initial_indent="   ", subsequent_indent="   ")
+    elif rows:
         yield ""
         yield "   What was expected before it, and what happened:"
         columns = Column("FIGURE"), Column("FORECAST", right=True), Column("CAME", right=True)

@@ -26,7 +26,7 @@ def record_lines(records: Sequence[Document]) -> Iterator[str]:
     columns = (
         Column("STEP", right=True),
         Column("AT", right=True),
-        Column("DID"),
+        Column("DID", wraps=True),
         Column("EFFECT"),
         Column("BECAUSE", wraps=True),
     )

@@ -235,11 +235,22 @@ def prose(text: str, indent: str = "") -> Iterator[str]:
 
 
 def fields(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """``name: value`` lines, the values aligned; those without a value are left out."""
+    """``name: value`` lines, the values aligned; those without a value are left out. A value that
+    a terminal has no room for goes on below itself."""
     shown = [(name, value) for name, value in pairs if value]
     widest = max((len(name) for name, _ in shown), default=0)
+    begin = widest + 1 + _GAP
+    width = max(_NARROWEST, shutil.get_terminal_size().columns) - begin
+    whole = not sys.stdout.isatty() or width < _LEAST_PROSE
     for name, value in shown:
-        yield f"{name + ':':<{widest + 1}}  {paint(value)}"
+        first, *more = [value] if whole or _cells(value) <= width else _wrapped(value, width)
+        yield f"{name + ':':<{widest + 1}}  {paint(first)}"
+        for rest in more:
+            yield " " * begin + rest
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [text]
 
 
 def paint(word: str, color: str = "") -> str:

@@ -154,6 +154,7 @@ class Lines(Silent):
         self._clock = clock
         self._begun = clock()
         self._next = self._begun
+        self._said = ""
         self._lost = False
 
     def state(self, record: Document) -> None:
@@ -166,8 +167,10 @@ class Lines(Silent):
         now = self._clock()
         if now >= self._next:
             self._next = now + max(_LINE_EVERY_S, (now - self._begun) * _PAUSE_SHARE)
-            figures = self._shown.figures or self._shown.stage
-            click.echo(f"{self._shown.share:4.0%}  {figures}", err=True)
+            said = f"{self._shown.share:4.0%}  {self._shown.figures or self._shown.stage}"
+            if said != self._said:
+                click.echo(said, err=True)
+            self._said = said
 
     def lost(self, error: ClientError) -> None:
         if not self._lost:

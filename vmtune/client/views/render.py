@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from vmtune.client.connection.http import Document
-from vmtune.client.views.output import Column, paint, table
+from vmtune.client.views.output import Column, paint, prose, table
 from vmtune.units import Unit, approximate
 
 _MS_IN_S = 1000
@@ -51,9 +51,15 @@ def rate(bytes_per_s: float | None) -> str:
 
 
 def milliseconds(count: int | None) -> str:
-    """Milliseconds, from ten seconds on as seconds; ``-`` where unknown."""
+    """Milliseconds; as seconds from ten of them on, as minutes from two, as hours from two; ``-``
+    where unknown."""
     if count is None:
         return "-"
+    minutes, seconds = divmod(round(count / _MS_IN_S), 60)
+    if minutes >= 120:
+        return f"{minutes // 60} h {minutes % 60} min"
+    if minutes >= 2:
+        return f"{minutes} min {seconds} s"
     if count >= 10 * _MS_IN_S:
         return f"{count / _MS_IN_S:,.1f} s"
     return f"{count:,} ms"
@@ -108,9 +114,9 @@ def profile(record: Document) -> str:
 
 
 def problems(rows: Iterable[Document], color: str = "red") -> Iterator[str]:
-    """Problems with their remedies, two lines each."""
+    """Problems with their remedies, each in a line, or in as many as a terminal needs."""
     for row in rows:
         where = f"{row['field']}: " if row.get("field") else ""
-        yield paint(f"{where}{row['message']}", color)
+        yield from (paint(each, color) for each in prose(f"{where}{row['message']}"))
         if row.get("remedy"):
-            yield f"  remedy: {row['remedy']}"
+            yield from prose(f"remedy: {row['remedy']}", indent="  ")

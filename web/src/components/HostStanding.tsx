@@ -5,8 +5,9 @@ import { HostLabel, Labelled } from "./StateLabel";
 
 type Host = Schemas["HostView"];
 
-/** Whether it answers, since when not and why; and whether it is in maintenance. */
-export function HostStanding({ host }: { host: Host }) {
+/** Whether it answers, since when not, and *why* where nothing else tells; and whether it is in
+ * maintenance. */
+export function HostStanding({ host, why = true }: { host: Host; why?: boolean }) {
   return (
     <>
       <HostLabel state={host.state} />
@@ -20,7 +21,8 @@ export function HostStanding({ host }: { host: Host }) {
       )}
       {host.unreachable && (
         <div className="vt-reason">
-          since <Moment at={host.unreachable.since} />: {host.unreachable.reason}
+          since <Moment at={host.unreachable.since} />
+          {why && `: ${host.unreachable.reason}`}
         </div>
       )}
     </>

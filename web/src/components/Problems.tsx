@@ -1,5 +1,6 @@
 import { Alert } from "@patternfly/react-core";
 import type { ProblemItem } from "../api/client";
+import { sentence } from "./format";
 
 /** What went wrong beside an answer that came all the same. */
 export function Problems({ problems }: { problems: readonly ProblemItem[] }) {
@@ -12,7 +13,7 @@ export function Problems({ problems }: { problems: readonly ProblemItem[] }) {
           variant="warning"
           title={said(problem)}
         >
-          {problem.remedy}
+          {sentence(problem.remedy)}
         </Alert>
       ))}
     </>
@@ -20,8 +21,9 @@ export function Problems({ problems }: { problems: readonly ProblemItem[] }) {
 }
 
 const HOST = "hosts.";
+const OWN = "uri"; // of the host that the page is about
 
 function said({ field, message }: ProblemItem): string {
-  if (field === "") return message;
+  if (field === "" || field === OWN) return sentence(message);
   return `${field.startsWith(HOST) ? `Host ${field.slice(HOST.length)}` : field}: ${message}`;
 }

@@ -14,12 +14,12 @@ const QUERY = { data: undefined, error: null, isPending: true, refetch: vi.fn() 
 test("what is missing is told with its remedy", () => {
   rendered(<Problems problems={[PROBLEM]} />);
   expect(screen.getByText(/Host b: b is silent/)).toBeVisible();
-  expect(screen.getByText("start it")).toBeVisible();
+  expect(screen.getByText("Start it")).toBeVisible();
 });
 
 test("a problem of the whole answer needs no name before it", () => {
   rendered(<Problems problems={[{ ...PROBLEM, field: "" }]} />);
-  expect(screen.getByRole("heading")).toHaveTextContent(/b is silent$/);
+  expect(screen.getByRole("heading")).toHaveTextContent(/B is silent$/);
   expect(screen.queryByText(/: b is silent/)).toBeNull();
 });
 
@@ -28,7 +28,7 @@ test("an error tells each problem once, and can be tried again", async () => {
   const error = new ApiError(424, "b is silent", [PROBLEM]);
   rendered(<Failure error={error} again={again} />);
   expect(screen.getAllByText(/b is silent/)).toHaveLength(1);
-  expect(screen.getByText("start it")).toBeVisible();
+  expect(screen.getByText(/start it/i)).toBeVisible();
   await userEvent.click(screen.getByRole("button", { name: "Try again" }));
   expect(again).toHaveBeenCalled();
 });

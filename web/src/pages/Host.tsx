@@ -90,7 +90,7 @@ const UNKNOWN = "unknown";
 function glance(data: Schemas["HostDetail"]): Fact[] {
   const vms = `/vms?host=${encodeURIComponent(data.name)}`;
   return [
-    ["State", <HostStanding key="state" host={data} />],
+    ["State", <HostStanding key="state" host={data} why={data.problems.length === 0} />],
     [
       "VMs",
       <Link key="vms" to={vms}>

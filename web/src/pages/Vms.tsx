@@ -35,7 +35,7 @@ const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
     sort: "host",
     cell: (each) => <Link to={`/hosts/${each.host}`}>{each.host}</Link>,
   },
-  { title: "State", cell: (each) => <Standing vm={each} /> },
+  { title: "State", cell: (each) => <Standing vm={each} why /> },
   {
     title: "Tuning",
     sort: "tuning_state",
@@ -46,15 +46,16 @@ const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
   { title: "Labels", cell: (each) => <Labels labels={each.labels} /> },
 ];
 
-/** Its state; where its host does not answer, since when and why; its migration while it has one. */
-function Standing({ vm }: { vm: Schemas["VmView"] }) {
+/** Its state; where its host does not answer, since when, and *why* where nothing else tells; its migration while it has one. */
+function Standing({ vm, why }: { vm: Schemas["VmView"]; why: boolean }) {
   return (
     <>
       <VmLabel state={vm.state} />
       {vm.unreachable && (
         <>
           {" "}
-          host unreachable since <Moment at={vm.unreachable.since} />: {vm.unreachable.reason}
+          host unreachable since <Moment at={vm.unreachable.since} />
+          {why && `: ${vm.unreachable.reason}`}
         </>
       )}
       {vm.migration && (
@@ -64,6 +65,18 @@ function Standing({ vm }: { vm: Schemas["VmView"] }) {
         </>
       )}
     </>
+  );
+}
+
+/** The columns where the reasons of hosts in *told* are said above the list, once for all VMs. */
+function columns(told: ReadonlySet<string>) {
+  return COLUMNS.map((each) =>
+    each.title === "State"
+      ? {
+          ...each,
+          cell: (vm: Schemas["VmView"]) => <Standing vm={vm} why={!told.has(`hosts.${vm.host}`)} />,
+        }
+      : each,
   );
 }
 
@@ -107,6 +120,8 @@ export default function Vms() {
     else toasts.failed("Some VMs could not be verified", new Error(`${failed} did not answer`));
   };
   const counts = list.data?.pages[0]?.tuning_counts;
+  const problems = list.data?.pages[0]?.problems ?? [];
+  const told = new Set(problems.map(({ field }) => field));
   const matching = counts
     ? tuning
       ? (counts[tuning as TuningState] ?? 0)
@@ -164,7 +179,7 @@ export default function Vms() {
             act={act}
           />
         )}
-        <Problems problems={list.data?.pages[0]?.problems ?? []} />
+        <Problems problems={problems} />
         <PagedList
           list={list}
           empty={
@@ -178,7 +193,7 @@ export default function Vms() {
           {(rows) => (
             <ListTable
               label="VMs"
-              columns={COLUMNS}
+              columns={columns(told)}
               rows={rows}
               name={(each) => `${each.uuid} ${each.host}`}
               below="grid-lg"

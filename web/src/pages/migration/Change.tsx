@@ -105,7 +105,7 @@ export function Change({
   });
   const open = (control: Control) => {
     const known = control.set?.tunable === "downtime_limit_ms" && needed !== null;
-    setValue(known ? `${Math.ceil(needed)} ms` : (control.set?.suggestion ?? ""));
+    setValue(known ? `${upTo(needed)} ms` : (control.set?.suggestion ?? ""));
     choose(control);
   };
   const impossible = controls.filter((each) => each.why_not);
@@ -170,4 +170,10 @@ function reasons(controls: readonly Schemas["ControlView"][]): string {
     by.set(why_not, [...(by.get(why_not) ?? []), CONTROLS[name].action]);
   }
   return [...by].map(([why, actions]) => `${actions.join(", ")}: ${why}.`).join(" ");
+}
+
+/** A limit with two figures that is not below *ms*. */
+function upTo(ms: number): number {
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(ms)) - 1);
+  return Math.ceil(ms / step) * step;
 }

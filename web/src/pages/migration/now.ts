@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client";
 import type { Progress } from "../../api/progress";
 import type { Fact } from "../../components/Facts";
 import { bytes, count, duration, percent, rate } from "../../components/format";
-import { about, expected } from "../../components/outlook";
+import { about, COMPLETED, expected } from "../../components/outlook";
 
 const UNKNOWN = "unknown";
 
@@ -32,7 +32,9 @@ export function standing(
     ["Remaining", `${bytes(progress.remaining_bytes)} of ${bytes(progress.total_bytes)}`],
     ["Transferred", bytes(progress.transferred_bytes)],
     ["Dirty rate and throughput", rates(progress)],
-    ["Expected downtime", downtime(progress.expected_downtime_ms, limit)],
+    ...(progress.status === COMPLETED
+      ? []
+      : ([["Expected downtime", downtime(progress.expected_downtime_ms, limit)]] satisfies Fact[])),
     ["Guest throttling", slowDown(progress, sample)],
   ];
   if (progress.reaper) {

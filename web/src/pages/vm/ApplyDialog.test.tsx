@@ -28,7 +28,7 @@ beforeEach(() => {
 test("the plan comes first, and nothing is applied by it", async () => {
   open();
   expect(button()).toBeDisabled();
-  expect(await screen.findByText("fast r3: 1 would change.")).toBeVisible();
+  expect(await screen.findByText("fast r3: 1 value would change.")).toBeVisible();
   expect(screen.getByRole("grid", { name: "Plan" })).toHaveTextContent("300 ms");
   expect(screen.queryByText("multifd")).toBeNull();
   expect(button()).toBeEnabled();
@@ -38,7 +38,7 @@ test("the plan comes first, and nothing is applied by it", async () => {
 test("what went well is told, and the dialog closes", async () => {
   applyTo.mockResolvedValue(application());
   open();
-  await screen.findByText("fast r3: 1 would change.");
+  await screen.findByText("fast r3: 1 value would change.");
   await userEvent.click(button());
   expect(await screen.findByText("fast was applied to db1")).toBeVisible();
   expect(screen.getByText("1 of 1 settings are effective")).toBeVisible();
@@ -50,12 +50,12 @@ test("an application that failed never looks like one that went well", async () 
   const problem = { field: "x", code: "refused", message: "QEMU said no", remedy: "try less" };
   applyTo.mockResolvedValue(application({ state: "failed", problems: [problem] }));
   open();
-  await screen.findByText("fast r3: 1 would change.");
+  await screen.findByText("fast r3: 1 value would change.");
   await userEvent.click(button());
   expect(await screen.findByText(/fast was not applied to db1/)).toBeVisible();
   expect(screen.getByText(/All values were restored/)).toBeVisible();
   expect(screen.getByText(/QEMU said no/)).toBeVisible();
-  expect(screen.getByText("try less")).toBeVisible();
+  expect(screen.getByText("Try less")).toBeVisible();
   expect(close).not.toHaveBeenCalled();
 });
 
@@ -88,7 +88,7 @@ test("a conflict is told with its remedy, and can be tried again", async () => {
   applyTo.mockRejectedValueOnce(new ApiError(409, "it migrates", [busy]));
   applyTo.mockResolvedValueOnce(application());
   open();
-  await screen.findByText("fast r3: 1 would change.");
+  await screen.findByText("fast r3: 1 value would change.");
   await userEvent.click(button());
   expect(await screen.findByText("wait")).toBeVisible();
   await userEvent.click(button());

@@ -10,6 +10,7 @@ import {
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { Findings } from "../../components/Findings";
+import { counted } from "../../components/format";
 import { type ColumnOf, ListTable } from "../../components/ListTable";
 import { TunableName } from "../../components/TunableName";
 import { inWords } from "./rows";
@@ -60,7 +61,9 @@ export function PlanTable({ plan, what }: { plan: Schemas["PlanView"]; what?: st
         ) : (
           <p>
             {what ?? `${plan.profile} r${plan.revision}`}:{" "}
-            {changed.length === 0 ? "nothing would change." : `${changed.length} would change.`}
+            {changed.length === 0
+              ? "nothing would change."
+              : `${counted(changed.length, "value")} would change.`}
           </p>
         )}
         {changed.length > 0 && <PlanItems label="Plan" items={changed} />}

@@ -22,7 +22,7 @@ import { labelChanges } from "./labels";
 import type { Kind } from "./orders";
 
 const PROFILE: Partial<Record<Kind, string>> = {
-  apply: "The one each was compared with, or its assigned one",
+  apply: "Each VM's own: last compared, or assigned",
   assign: "Choose a profile",
   migrate: "Assigned profile",
 };
@@ -86,13 +86,7 @@ export function BulkFields({
             label={kind === "verify" ? "VMs at most" : "VMs changed at most"}
             value={typed.most}
             change={(most) => set({ most })}
-            help={
-              typed.most < total
-                ? `${count(total - typed.most)} of ${count(total)} VMs will be left out`
-                : total === 1
-                  ? "the only VM chosen"
-                  : `all ${count(total)} VMs`
-            }
+            help={reach(typed.most, total)}
           />
         </GridItem>
         <GridItem sm={6}>
@@ -156,4 +150,11 @@ function Limit({
       </FormHelperText>
     </FormGroup>
   );
+}
+
+/** How many of the chosen VMs that limit leaves. */
+function reach(most: number, total: number): string {
+  if (most < total) return `${count(total - most)} of ${count(total)} VMs will be left out`;
+  if (total === 1) return "The only VM chosen";
+  return total === 2 ? "Both VMs" : `All ${count(total)} VMs`;
 }
