@@ -44,7 +44,7 @@ def read_token(file: Path) -> str:
     try:
         with file.open("rb") as opened:
             mode = os.fstat(opened.fileno()).st_mode
-            content = opened.read(_MAX_BYTES)
+            content = opened.read(_MAX_BYTES + 1)
     except OSError as error:
         raise InvalidInput(
             f"the token file {file} cannot be read: {error.strerror}",
@@ -59,6 +59,12 @@ def read_token(file: Path) -> str:
             remedy=f"run `chmod 600 {file}`, and revoke the token if others could read it",
         )
     token = content.decode("ascii", "replace").strip()
+    if len(content) > _MAX_BYTES:
+        raise InvalidInput(
+            f"the file {file} has more than {_MAX_BYTES} bytes, which is no token",
+            field="token_file",
+            remedy="use a file that contains only a token",
+        )
     if not token or any(not 0x20 < ord(letter) < 0x7F for letter in token):
         raise InvalidInput(
             f"the file {file} has no token",

@@ -207,6 +207,7 @@ def test_urls() -> None:
         (b"", 0o600, "no token"),
         (b"two words", 0o600, "no token"),
         (b"\xff\xfe", 0o600, "no token"),
+        (b"vmt_" + b"x" * 300, 0o600, "more than 200 bytes"),
         (None, 0, "cannot be read"),
     ],
 )
