@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -416,3 +417,47 @@ def test_an_evacuation_copies_local_disks_or_leaves_the_vm(live: Live) -> None:
         assert live.states(vm) == {"b": "running"}
         assert holds(b, path)
         said(b, "virsh", "-c", "qemu:///system", "destroy", vm.name)
+
+
+@contextmanager
+def virsh_copies(live: Live, vm: lab.LabVm, mib_per_s: int) -> Iterator[subprocess.Popen[bytes]]:
+    """What an operator types on a, of which vmtune knows nothing."""
+    a, b = live.status.hosts
+    flags = ("--live", "--p2p", "--persistent", "--undefinesource", "--copy-storage-all")
+    virsh = ("virsh", "-c", "qemu:///system", "migrate", *flags, "--bandwidth", str(mib_per_s))
+    command = [*lab.inside(a), *virsh, vm.name, f"qemu+tls://{b.name}/system"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def test_copies_that_others_start_are_recorded_and_kept_to_the_limit(live: Live) -> None:
+    a, b = live.status.hosts
+    with vm_with_disk(live, mib=64) as (vm, path), vm_with_disk(live) as (other, _):
+        with virsh_copies(live, vm, 2) as process:
+            records = "/migrations"
+            seen = {"vm": vm.uuid, "state": "starting"}
+            wait_for(lambda: list(live.client.items(records, seen)), "the migration to be found")
+            (record,) = live.client.items(records, seen)
+            wait_for(lambda: live.record(record)["disks"][:1] != [], "the copy to be found")
+            wait_for(lambda: copies(live, record), "the copy to go on")
+            record = live.record(record)
+            assert (record["trigger"], record["phase"]) == ("observed", "disks")
+            (disk,) = record["disks"]
+            assert (disk["target"], disk["path"], disk["created"]) == ("vda", path, False)
+
+            waits = start(live, other, **COPIED)
+            assert live.record(waits)["waiting_reason"] == "1 of 1 copy disks from or to a"
+            set_now(live, record, max_bandwidth_bytes_per_s=400 * MIB)  # helped like any other
+            assert process.wait(90) == 0
+        ended = live.ended(record)
+        assert (ended["state"], ended["problems"]) == ("completed", []), ended["failure"]
+        (disk,) = ended["disks"]
+        assert disk["copied_bytes"] == disk["total_bytes"] == 64 * MIB
+        assert disk["ready_ms"] > 0
+        assert live.ended(waits)["state"] == "completed"
+        assert holds(a, path), "the source's image stays"
+        for each in (vm, other):
+            said(b, "virsh", "-c", "qemu:///system", "destroy", each.name)

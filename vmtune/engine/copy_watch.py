@@ -9,9 +9,11 @@ import structlog
 
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.errors import VmtuneError
+from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.facts import Connection
 from vmtune.model.migration.copy_progress import CopyProgress, Look, paced, remembered
-from vmtune.model.migration.disks import progressed
-from vmtune.model.migration.record import MigrationFields
+from vmtune.model.migration.disks import CopiedDisk, progressed, to_copy
+from vmtune.model.migration.record import Migration, MigrationFields, Trigger
 
 log = structlog.get_logger(__name__)
 
@@ -19,7 +21,11 @@ LOOK_EVERY_S = 1.0
 
 
 class CopyWatch:
-    """Records how far the copies are, while the migration runs."""
+    """Records how far the copies are, while the migration runs.
+
+    Of one that others have started, nobody says beforehand which disks it copies: they are found by
+    their copies, of which libvirt begins one after the other. Without libvirt none is.
+    """
 
     def __init__(self, hosts: Hosts, notes: Notes) -> None:
         self._hosts = hosts
@@ -28,22 +34,34 @@ class CopyWatch:
         self._looked_at = float("-inf")
         self._looks: tuple[Look, ...] = ()
         self._memory_bytes: int | None = None
+        self._of_vm: tuple[CopiedDisk, ...] | None = None
 
-    async def look(self, now: float, started: float) -> None:
-        """Ask for it, once a second; by the clock that both times are of."""
+    async def look(self, now: float, started: float, *, memory: bool = False) -> None:
+        """Ask for it, once a second; by the clock that both times are of.
+
+        :param memory: the memory is sent: of what is not copied by now no copy begins any more.
+        """
         if self._none or now - self._looked_at < LOOK_EVERY_S:
             return
         first = self._looked_at == float("-inf")
         self._looked_at = now
         record = await self._notes.record()
-        self._none = not record.disks
-        if self._none:
-            return
         try:
             source = await self._hosts.source()
-            seen = await source.mirrored(record.vm, [disk.target for disk in record.disks])
+            may_be = await self._may_be_copied(record, source)
+            self._none = not may_be
+            if self._none:
+                return
+            seen = await source.mirrored(record.vm, [disk.target for disk in may_be])
         except VmtuneError as error:
             log.debug("copies not seen", vm=str(record.vm), reason=error.message)
+            return
+        known = {disk.target for disk in record.disks}
+        found = tuple(d for d in may_be if d.target in known or d.target in seen)
+        if len(found) > len(known):
+            record = await self._notes.save(MigrationFields(disks=found))
+        if not found:
+            self._none = memory
             return
         if first:
             with suppress(VmtuneError):
@@ -54,6 +72,17 @@ class CopyWatch:
         if disks != record.disks:
             await self._notes.note_disks(disks)
         await self._notes.copying(CopyProgress(disks, at_ms), self._memory_bytes)
+
+    async def _may_be_copied(self, record: Migration, source: Driver) -> tuple[CopiedDisk, ...]:
+        """The disks of the record, and those of the VM that others may be found to copy."""
+        if record.trigger is not Trigger.OBSERVED:
+            return record.disks
+        if self._of_vm is None:
+            libvirt = await self._hosts.connection() is Connection.LIBVIRT
+            disks = await source.disks(record.vm) if libvirt else ()
+            self._of_vm = to_copy(tuple(disk for disk in disks if disk.path))
+        known = {disk.target for disk in record.disks}
+        return (*record.disks, *(disk for disk in self._of_vm if disk.target not in known))
 
     async def memory_begins(self, now: float, started: float) -> None:
         """Record that all copies have caught up, which no look may have seen: only then is the

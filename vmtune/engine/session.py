@@ -343,7 +343,7 @@ class MigrationSession:
                     self._on_snapshot,
                     self.handle,
                     self._started,
-                    copies=bool(record.disks),
+                    copies=bool(record.disks) or record.trigger is Trigger.OBSERVED,
                 )
         except GuestLost:
             log.warning("guest lost", migration_id=str(record.id), vm=str(record.vm))
@@ -416,7 +416,8 @@ class MigrationSession:
             await self.read_back(final=False)
         if snapshot.status is QemuStatus.CANCELLING:
             await self._on_cancelling()
-        await self._disks.look(self._clock.now(), self._started)
+        memory = snapshot.sample is not None
+        await self._disks.look(self._clock.now(), self._started, memory=memory)
         if snapshot.sample is not None:
             await self._controllers.on_sample(snapshot.sample)
 

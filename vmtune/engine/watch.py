@@ -55,8 +55,8 @@ async def watch(
 
     :param handle: of a migration that this process started; it then says when it is over.
     :param started: :func:`time.monotonic` when the migration was started.
-    :param copies: it copies disks before its memory. Then there is nothing to sample until QEMU
-        begins, and each look would take time from the copy.
+    :param copies: it copies disks before its memory, or may. Then there is nothing to sample until
+        QEMU begins, and each look would take time from the copy.
     """
     origin = time.monotonic() if started is None else started
     last: Snapshot | None = None

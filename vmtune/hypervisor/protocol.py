@@ -27,6 +27,8 @@ class EventKind(StrEnum):
 
     MIGRATION_STATUS = "migration status"
     MIGRATION_ITERATION = "migration iteration"
+    DISK_COPY = "disk copy"
+    """The copy of a disk has begun, along with a migration."""
     VM_STATE = "vm state"
     CONNECTION_LOST = "connection lost"
     CONNECTED = "connected"
@@ -38,7 +40,8 @@ class DriverEvent:
     """Something that happened to a VM, as QEMU or libvirt reported it.
 
     :param vm: None where it concerns the whole host (a connection, lost or made).
-    :param detail: the new status, the iteration's number, or a reason.
+    :param detail: the new status, the iteration's number, the name of the job that copies a disk,
+        or a reason.
     """
 
     kind: EventKind

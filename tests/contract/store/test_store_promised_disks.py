@@ -9,7 +9,7 @@ from vmtune.model.evacuation.evacuation import EvacuationVm, EvacuationVmState, 
 from vmtune.model.host.disks import Disk
 from vmtune.model.migration.admission import Limits
 from vmtune.model.migration.disks import CopiedDisk
-from vmtune.model.migration.record import Migration, MigrationFields, MigrationState
+from vmtune.model.migration.record import Migration, MigrationFields, MigrationState, Trigger
 from vmtune.storage import Store
 
 COPIED = CopiedDisk("vda", "/x", needed_bytes=7)
@@ -62,6 +62,15 @@ def test_one_that_copies_waits_for_another_and_lets_others_begin(store: Store) -
     over = MigrationFields(state=MigrationState.FAILED)
     store.migrations.update(first.id, **over)
     assert store.slots.admit(limits) == (second.id,)
+
+
+def test_one_that_others_started_counts_once_its_copies_are_found(store: Store) -> None:
+    seen = begin(store, trigger=Trigger.OBSERVED, state=MigrationState.STARTING)
+    waits = begin(store, copies=True)
+    store.migrations.update(seen.id, disks=(COPIED,))
+    assert store.slots.admit(Limits(3, 3, 9)) == ()
+    store.migrations.update(seen.id, state=MigrationState.FAILED)
+    assert store.slots.admit(Limits(3, 3, 9)) == (waits.id,)
 
 
 def test_many_that_copy_do_not_keep_others_from_being_looked_at(store: Store) -> None:

@@ -100,7 +100,11 @@ def fill(store: Store) -> None:
     store.migrations.add_rounds(done.id, make_rounds(430))
     taken = StepRecord(0, 300_020, 9, "abort", "300.0 s passed", StepEffect.REFUSED, "no")
     store.migrations.note_step(done.id, taken, [Change("downtime_limit_ms", 300)])
-    store.migrations.update(done.id, reaper=REPORT, disks=(CopiedDisk("vda", "/x", True, 9, 4),))
+    store.migrations.update(
+        done.id,
+        reaper=REPORT,
+        disks=(CopiedDisk("vda", "/x", created=True, total_bytes=9, copied_bytes=4),),
+    )
     store.migrations.update(
         done.id, state=MigrationState.COMPLETED, totals=Totals(23_000, 40, 7, 1 << 33, 14)
     )

@@ -7,13 +7,17 @@ from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
+import pytest
+
 from tests.support.migrations import make_migration
 from vmtune.engine.copy_watch import CopyWatch
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.errors import CommandRefused, HostUnreachable
+from vmtune.model.host.disks import Disk
+from vmtune.model.host.facts import Connection
 from vmtune.model.migration.copy_progress import CopyProgress
 from vmtune.model.migration.disks import CopiedDisk, Mirrored
-from vmtune.model.migration.record import Migration
+from vmtune.model.migration.record import Migration, Trigger
 
 MIB = 1 << 20
 
@@ -23,21 +27,27 @@ class Copying:
 
     asked = 0
     away = False
+    only: Collection[str] | None = None
+    """Those that are copied; None for all."""
 
     async def mirrored(self, vm: UUID, targets: Collection[str]) -> Mapping[str, Mirrored]:
         if self.away:
             raise HostUnreachable("gone")
         self.asked += 1
         copied = min(100, 10 * self.asked) * MIB
-        return {target: Mirrored(100 * MIB, copied, copied == 100 * MIB) for target in targets}
+        going = [target for target in targets if self.only is None or target in self.only]
+        return {target: Mirrored(100 * MIB, copied, copied == 100 * MIB) for target in going}
+
+    async def disks(self, vm: UUID) -> Sequence[Disk]:
+        return [Disk("vda", path="/x"), Disk("vdb", path="/y", format="qcow2"), Disk("sda")]
 
     async def resident_bytes(self, vm: UUID) -> int:
         raise CommandRefused("not told")
 
 
 class Kept:
-    def __init__(self, *disks: CopiedDisk) -> None:
-        self.kept = make_migration(disks=disks)
+    def __init__(self, *disks: CopiedDisk, trigger: Trigger = Trigger.VMTUNE) -> None:
+        self.kept = make_migration(disks=disks, trigger=trigger)
         self.told: list[CopyProgress] = []
 
     async def record(self) -> Migration:
@@ -56,8 +66,12 @@ class Kept:
 
 
 class OfSource:
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection = Connection.LIBVIRT) -> None:
         self.driver = Copying()
+        self.kind = connection
+
+    async def connection(self) -> Connection:
+        return self.kind
 
     async def source(self) -> Copying:
         return self.driver
@@ -104,3 +118,35 @@ async def test_a_copy_whose_end_no_look_saw_has_caught_up_once_the_memory_is_sen
     await watch.memory_begins(101.5, 100.0)
     one, other = kept.kept.disks
     assert (one.ready_ms, one.left_ms, other.ready_ms) == (1500, None, 7)
+
+
+async def test_of_what_others_have_started_disks_are_found_by_their_copies() -> None:
+    """One after the other, as libvirt begins them."""
+    kept, hosts = Kept(trigger=Trigger.OBSERVED), OfSource()
+    watch = CopyWatch(cast(Hosts, hosts), cast(Notes, kept))
+    hosts.driver.only = ()
+    await watch.look(1.0, 0.0)
+    assert (kept.kept.disks, kept.told) == ((), [])
+    hosts.driver.only = ("vdb",)
+    await watch.look(2.0, 0.0)
+    assert [(disk.target, disk.format) for disk in kept.kept.disks] == [("vdb", "qcow2")]
+    hosts.driver.only = ("vda", "vdb")
+    await watch.look(3.0, 0.0)
+    assert {disk.target: disk.copied_bytes for disk in kept.kept.disks} == {
+        "vda": 30 * MIB,
+        "vdb": 30 * MIB,
+    }
+    hosts.driver.only = ()  # libvirt has ended them
+    await watch.look(4.0, 0.0, memory=True)
+    assert len(kept.kept.disks) == 2
+
+
+@pytest.mark.parametrize("connection", [Connection.LIBVIRT, Connection.QMP])
+async def test_nobody_is_asked_for_good_where_others_copy_none(connection: Connection) -> None:
+    kept, hosts = Kept(trigger=Trigger.OBSERVED), OfSource(connection)
+    hosts.driver.only = ()
+    watch = CopyWatch(cast(Hosts, hosts), cast(Notes, kept))
+    for second in range(9):
+        await watch.look(float(second), 0.0, memory=second > 1)
+    assert hosts.driver.asked == (3 if connection is Connection.LIBVIRT else 0)
+    assert (kept.kept.disks, kept.told) == ((), [])

@@ -270,8 +270,8 @@ _EVENTS = (
     "VIR_DOMAIN_EVENT_ID_MIGRATION_ITERATION",
     "VIR_DOMAIN_EVENT_ID_JOB_COMPLETED",
 )
-QEMU_MIGRATION = "MIGRATION"
-"""QEMU's own event, which libvirt passes on."""
+QEMU_MIGRATION, QEMU_JOB = "MIGRATION", "JOB_STATUS_CHANGE"
+"""QEMU's own events, which libvirt passes on."""
 
 # A dead peer is noticed after 15 to 20 s. Daemons answer this from their first thread,
 # also when they are busy.
@@ -437,10 +437,11 @@ class Connection:
             for name in _EVENTS:
                 number = self.library.constant(name)
                 self._raw.domainEventRegisterAny(None, number, listener(name), None)
-        with contextlib.suppress(LibvirtRefused), self.errors():
-            self.library.qemu.qemuMonitorEventRegister(
-                self._raw, None, QEMU_MIGRATION, listener(QEMU_MIGRATION), None
-            )
+        for name in (QEMU_MIGRATION, QEMU_JOB):
+            with contextlib.suppress(LibvirtRefused), self.errors():
+                self.library.qemu.qemuMonitorEventRegister(
+                    self._raw, None, name, listener(name), None
+                )
 
     def close(self) -> None:
         """Let go of it. Calls that are under way end with an error."""

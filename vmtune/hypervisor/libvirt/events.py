@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from vmtune.hypervisor.protocol import DriverEvent, EventKind
+from vmtune.hypervisor.qemu.block_allowlist import LIBVIRT_COPY
 from vmtune.model.host.facts import VmState
 
 _STARTED, _STOPPED = 2, 5
@@ -20,6 +21,8 @@ _STATES = {
     8: VmState.OTHER,
 }
 
+_BEGINS = "running"
+"""Status of a job of QEMU's; it has it once, unless it is paused (JobVerbTable of job.c)."""
 JOB_ENDED = "job ended"
 """Detail of a migration-status event where libvirt does not say how it ended."""
 
@@ -45,4 +48,8 @@ def read_event(
         case "MIGRATION", (_, _, _, str(text), *_):
             status = json.loads(text).get("status", "")
             return DriverEvent(EventKind.MIGRATION_STATUS, vm, str(status))
+        case "JOB_STATUS_CHANGE", (_, _, _, str(text), *_):
+            job = json.loads(text)
+            if job.get("status") == _BEGINS and str(job.get("id")).startswith(LIBVIRT_COPY):
+                return DriverEvent(EventKind.DISK_COPY, vm, str(job["id"]))
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 
 from vmtune.model.host.disks import Disk
@@ -48,6 +48,7 @@ class CopiedDisk:
 
     target: str
     path: str
+    _: KW_ONLY
     created: bool = False
     intended: bool = False
     format: str = ""

@@ -157,7 +157,7 @@ class Observer:
                 self._ended(where, event.detail)
             case EventKind.MIGRATION_STATUS if event.detail in _RUNNING:
                 self._goes_on(where, driver, event.detail, reported_at)
-            case EventKind.MIGRATION_ITERATION:
+            case EventKind.MIGRATION_ITERATION | EventKind.DISK_COPY:
                 self._goes_on(where, driver, "", reported_at)
 
     def _goes_on(self, where: _Where, driver: Driver, status: str, reported_at: datetime) -> None:

@@ -101,6 +101,14 @@ def redirect(session: Session, number: int, destination: str) -> None:
         row.destination = destination
 
 
+def note_copies(session: Session, number: int) -> None:
+    """Note that a migration copies disks, which was not known. The session must be a writing
+    one."""
+    row = session.get(SlotRow, number)
+    if row is not None:
+        row.copies = True
+
+
 def release(session: Session, number: int) -> None:
     """Free what a migration had, at its end. The session must be a writing one."""
     row = session.get(SlotRow, number)

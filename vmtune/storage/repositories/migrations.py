@@ -193,6 +193,8 @@ class MigrationRepository:
             if destination and destination != row.destination:
                 row.destination = destination
                 slots.redirect(session, row.number, destination)
+            if fields.get("disks"):
+                slots.note_copies(session, row.number)
             _MAP.change(row, fields)
             session.flush()
             if state is MigrationState.COMPLETED and row.destination:

@@ -128,6 +128,11 @@ def test_ssh_is_not_let_ask(uri: str, opened: str) -> None:
     assert without_questions(uri) == opened
 
 
+def job(id: str, status: str = "running") -> tuple[Any, ...]:
+    """As libvirt passes on what QEMU says of a job."""
+    return ("JOB_STATUS_CHANGE", 1, 2, json.dumps({"id": id, "status": status}))
+
+
 @pytest.mark.parametrize(
     ("name", "details", "kind", "detail"),
     [
@@ -144,10 +149,18 @@ def test_ssh_is_not_let_ask(uri: str, opened: str) -> None:
             EventKind.MIGRATION_STATUS,
             "active",
         ),
+        ("JOB_STATUS_CHANGE", job("drive-ide0-0-0"), EventKind.DISK_COPY, "drive-ide0-0-0"),
     ],
 )
 def test_events(name: str, details: tuple[Any, ...], kind: EventKind, detail: str) -> None:
     assert read_event(name, VM, details) == DriverEvent(kind, VM, detail)
+
+
+@pytest.mark.parametrize(
+    "details", [job("copy-vda-libvirt-3-format"), job("vmtune-copy-disk0"), job("drive-x", "ready")]
+)
+def test_other_jobs_and_what_a_copy_does_later_are_no_events(details: tuple[Any, ...]) -> None:
+    assert read_event("JOB_STATUS_CHANGE", VM, details) is None
 
 
 def test_a_definition_is_no_event() -> None:
