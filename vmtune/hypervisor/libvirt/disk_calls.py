@@ -10,7 +10,7 @@ from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.daemon import LibvirtDaemon
 from vmtune.hypervisor.libvirt.disks import copy_jobs_of, measured_disks
 from vmtune.hypervisor.libvirt.hardware import read_offer
-from vmtune.hypervisor.qemu import block_export, copy_jobs
+from vmtune.hypervisor.qemu import block_export, copy_jobs, qcow2
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import VmFacts
@@ -26,10 +26,12 @@ class LibvirtDisks(LibvirtDaemon):
         return await self._link.ask(lambda connection: read_offer(connection, vm, self._local()))
 
     async def disks(self, vm: UUID) -> Sequence[Disk]:
-        """Its disks, by its XML, with the sizes that libvirt knows."""
-        return await self._link.ask(
+        """Its disks, by its XML, with the sizes that libvirt knows, and how QEMU says that qcow2
+        images were made."""
+        measured = await self._link.ask(
             lambda each: measured_disks(each, each.domain(vm), self._local()), waits=True
         )
+        return await qcow2.with_options(self._monitor(vm), measured)
 
     async def prepare_images(
         self, vm: UUID, disks: Sequence[CopiedDisk], *, incremental: bool

@@ -21,6 +21,7 @@ from vmtune.errors import CommandRefused, NotFound
 from vmtune.hypervisor.libvirt.calls import Connection, Pool
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
+from vmtune.model.host.disks import Qcow2
 from vmtune.model.migration.disks import CopiedDisk, fresh_qcow2_bytes
 
 DEVICES = PurePosixPath("/dev")
@@ -123,7 +124,7 @@ def _create(pool: Pool, disk: CopiedDisk) -> None:
     target = SubElement(root, "target")
     SubElement(target, "format", type=disk.format)
     if disk.format == "qcow2":
-        SubElement(target, "compat").text = "1.1"
+        _as_made(target, disk.qcow2 or Qcow2())
     try:
         pool.create(tostring(root, encoding="unicode"))
     except LibvirtRefused as refusal:
@@ -135,6 +136,18 @@ def _create(pool: Pool, disk: CopiedDisk) -> None:
             code="copy_not_created",
             remedy="look at the room and the rights of its folder there",
         ) from refusal
+
+
+def _as_made(target: Element, made: Qcow2) -> None:
+    """The options of a qcow2 image (libvirt's formatstorage.html)."""
+    SubElement(target, "compat").text = "1.1"
+    SubElement(target, "clusterSize", unit="bytes").text = str(made.cluster_bytes)
+    features = {"lazy_refcounts": made.lazy_refcounts, "extended_l2": made.extended_l2}
+    if any(features.values()):
+        parent = SubElement(target, "features")
+        for name, has in features.items():
+            if has:
+                SubElement(parent, name)
 
 
 def folder_pool(connection: Connection, vm: UUID, folder: PurePosixPath) -> Pool:
@@ -228,4 +241,4 @@ def is_fresh(volume: str, disk: CopiedDisk) -> bool:
     if disk.format == "raw":
         return root.findtext("allocation") == "0"
     length = root.findtext("physical") or ""
-    return length.isdigit() and int(length) <= fresh_qcow2_bytes(disk.total_bytes)
+    return length.isdigit() and int(length) <= fresh_qcow2_bytes(disk.total_bytes, disk.qcow2)

@@ -23,6 +23,20 @@ Others name a server's folder, which may have several names."""
 
 
 @dataclass(frozen=True, slots=True)
+class Qcow2:
+    """How a qcow2 image was made, as far as that stays with it (docs/interop/qcow2.rst of QEMU).
+
+    :param cluster_bytes: in which it is allocated.
+    :param lazy_refcounts: counts of references are written late, and mended after a crash.
+    :param extended_l2: parts of a cluster are allocated, too.
+    """
+
+    cluster_bytes: int = 64 << 10
+    lazy_refcounts: bool = False
+    extended_l2: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Disk:
     """A disk of a running VM.
 
@@ -35,6 +49,7 @@ class Disk:
         be seen.
     :param capacity_bytes: what the guest sees; *allocated_bytes* is what it takes. None where
         nothing says it.
+    :param qcow2: how that image was made; None for other formats, and where nothing says it.
     """
 
     target: str
@@ -49,6 +64,7 @@ class Disk:
     identity: str = ""
     capacity_bytes: int | None = None
     allocated_bytes: int | None = None
+    qcow2: Qcow2 | None = None
 
     @property
     def is_copied(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 
-from vmtune.model.host.disks import Disk
+from vmtune.model.host.disks import Disk, Qcow2
 
 
 class SourceImage(StrEnum):
@@ -31,6 +31,8 @@ class CopiedDisk:
     :param intended: it is about to be made, and nobody knows yet whether it was: what is there is
         removed only where it is empty.
     :param format: of the image, ``raw`` or ``qcow2``; empty where it is not known.
+    :param qcow2: how the source's image was made, and the destination's is; None where it is not
+        known.
     :param needed_bytes: what the image takes on the source as the migration begins; 0 where that is
         not known.
     :param total_bytes: what has to be copied, which grows with what the guest writes; 0 where it is
@@ -52,6 +54,7 @@ class CopiedDisk:
     created: bool = False
     intended: bool = False
     format: str = ""
+    qcow2: Qcow2 | None = None
     needed_bytes: int = 0
     total_bytes: int = 0
     copied_bytes: int = 0
@@ -97,6 +100,7 @@ def to_copy(disks: tuple[Disk, ...]) -> tuple[CopiedDisk, ...]:
             disk.target,
             disk.path,
             format=disk.format,
+            qcow2=disk.qcow2,
             needed_bytes=disk.allocated_bytes or 0,
             total_bytes=disk.capacity_bytes or 0,
             identity=disk.identity,
@@ -110,11 +114,16 @@ def about_to_be_made(disks: tuple[CopiedDisk, ...]) -> tuple[CopiedDisk, ...]:
     return tuple(replace(disk, intended=True) for disk in disks)
 
 
-def fresh_qcow2_bytes(capacity_bytes: int) -> int:
-    """The length of a qcow2 image that nothing was written to: header, refcount table and one
-    refcount block in a cluster of 64 KiB each, and 8 bytes of its L1 table for every 512 MiB
-    (docs/interop/qcow2.rst of QEMU)."""
-    return 3 * (64 << 10) + 8 * -(-capacity_bytes // (512 << 20))
+def fresh_qcow2_bytes(capacity_bytes: int, made: Qcow2 | None = None) -> int:
+    """The most that a qcow2 image is long to which nothing was written: header, refcount table and
+    one refcount block in a cluster each, and 8 bytes of its L1 table for each L2 table, which is a
+    cluster of entries of 8 or 16 bytes (docs/interop/qcow2.rst of QEMU).
+
+    :param made: how; None for QEMU's defaults.
+    """
+    how = made or Qcow2()
+    entries = how.cluster_bytes // (16 if how.extended_l2 else 8)
+    return 3 * how.cluster_bytes + 8 * -(-capacity_bytes // (entries * how.cluster_bytes))
 
 
 def arrived(disks: tuple[CopiedDisk, ...]) -> tuple[CopiedDisk, ...]:

@@ -14,6 +14,7 @@ from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.images import is_fresh, make_ready
+from vmtune.model.host.disks import Qcow2
 from vmtune.model.migration.disks import CopiedDisk, fresh_qcow2_bytes
 
 RAW = CopiedDisk("vda", "/x", intended=True, format="raw", total_bytes=1 << 30)
@@ -57,6 +58,8 @@ def test_only_an_empty_image_of_that_format_and_size_is_fresh(
 def test_a_fresh_qcow2_is_as_long_as_qemu_img_makes_it() -> None:
     assert fresh_qcow2_bytes(64 << 20) == 196616
     assert fresh_qcow2_bytes(3 << 40) == 245760
+    assert fresh_qcow2_bytes(64 << 20, Qcow2(1 << 20)) == (3 << 20) + 8
+    assert fresh_qcow2_bytes(64 << 20, Qcow2(128 << 10, extended_l2=True)) == (384 << 10) + 8
 
 
 class Folder:
@@ -69,6 +72,7 @@ class Folder:
         self.names = set(there)
         self._barrier = Barrier(together)
         self._refuses = refuses
+        self.asked: list[str] = []
 
     def look(self) -> tuple[frozenset[str], int]:
         return frozenset(self.names), 1 << 40
@@ -79,6 +83,7 @@ class Folder:
         if name == self._refuses:
             raise LibvirtRefused("no space left")
         self.names.add(name)
+        self.asked.append(xml)
 
     def delete(self, name: str) -> None:
         self.names.remove(name)
@@ -130,3 +135,22 @@ def test_nothing_is_created_where_one_exists() -> None:
     with pytest.raises(CommandRefused, match="has a file /i/vdb already"):
         make(folder, *TWO)
     assert folder.names == {"vdb"}
+
+
+@pytest.mark.parametrize(
+    ("made", "options"),
+    [
+        (None, {"clusterSize": "65536"}),
+        (Qcow2(1 << 20, lazy_refcounts=True), {"clusterSize": "1048576", "lazy_refcounts": None}),
+        (Qcow2(128 << 10, extended_l2=True), {"clusterSize": "131072", "extended_l2": None}),
+    ],
+)
+def test_a_qcow2_is_made_as_the_sources_was(
+    made: Qcow2 | None, options: dict[str, str | None]
+) -> None:
+    folder = Folder()
+    make(folder, replace(TWO[0], qcow2=made))
+    target = parse(folder.asked[0]).find("target")
+    assert target is not None
+    always = {"target", "format", "compat", "features"}
+    assert {each.tag: each.text for each in target.iter() if each.tag not in always} == options
