@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import structlog
 
+from vmtune.engine.copy_pace import CopyPace
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.protocol import Driver
@@ -34,6 +35,7 @@ class CopyWatch:
         self._looked_at = float("-inf")
         self._looks: tuple[Look, ...] = ()
         self._memory_bytes: int | None = None
+        self._pace = CopyPace(notes)
         self._of_vm: tuple[CopiedDisk, ...] | None = None
 
     async def look(self, now: float, started: float, *, memory: bool = False) -> None:
@@ -63,6 +65,7 @@ class CopyWatch:
         if not found:
             self._none = memory
             return
+        await self._pace.keep(record, source, seen)
         if first:
             with suppress(VmtuneError):
                 self._memory_bytes = await source.resident_bytes(record.vm)

@@ -7,7 +7,7 @@ hosts' storage reads and writes is known by earlier copies between them alone.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vmtune.forecast.path import Throughput
@@ -15,6 +15,8 @@ from vmtune.forecast.prospect import Prospect
 from vmtune.forecast.ranges import Range
 from vmtune.model.host.disks import Disk
 from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.model.tunables.rows.storage import COPY_BANDWIDTH
+from vmtune.model.tunables.tunable import Value
 
 _HELD_BY_LIMIT = 0.85
 """From this share of its limit on, a copy was held by it, and the storage may be faster."""
@@ -55,6 +57,12 @@ class CopyProspect:
     sizes_known: bool
 
 
+def limit_of(values: Mapping[str, Value]) -> int | None:
+    """The most that the copy of each disk may take; None for no limit."""
+    limit = values.get(COPY_BANDWIDTH, values.get("max_bandwidth_bytes_per_s"))
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
 def copied(record: Migration) -> Copied | None:
     """What a record says of such copies; None where it copied nothing, or too little."""
     ready = [disk.ready_ms for disk in record.disks if disk.ready_ms]
@@ -64,8 +72,8 @@ def copied(record: Migration) -> Copied | None:
     if not ready or amount < _LEAST_BYTES:
         return None
     pace = amount / max(ready) * 1000
-    limit = record.wanted.get("max_bandwidth_bytes_per_s")
-    most = limit * len(ready) if isinstance(limit, int) and limit > 0 else None
+    limit = limit_of(record.wanted)
+    most = None if limit is None else limit * len(ready)
     return Copied(pace, most is not None and pace >= _HELD_BY_LIMIT * most)
 
 

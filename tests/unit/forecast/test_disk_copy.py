@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.migrations import make_migration
-from vmtune.forecast.disk_copy import Copied, CopyProspect, copied, expect_copy, with_copy
+from vmtune.forecast.disk_copy import (
+    Copied,
+    CopyProspect,
+    copied,
+    expect_copy,
+    limit_of,
+    with_copy,
+)
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.prospect import Prospect
 from vmtune.forecast.ranges import Range
@@ -36,6 +43,17 @@ def test_the_limit_holds_for_each_disk() -> None:
     found = expect_copy(two, [Copied(500 * MIB, False)], PATH, 100 * MIB)
     assert found.ms is not None
     assert found.ms.likely == 4000 * MIB / (200 * MIB) * 1000
+
+
+@pytest.mark.parametrize(
+    ("memory", "disks", "limit"),
+    [(None, None, None), (9, None, 9), (9, 5, 5), (9, 0, None), (0, 5, 5), (0, None, None)],
+)
+def test_disks_have_a_limit_of_their_own_or_the_memorys(
+    memory: int | None, disks: int | None, limit: int | None
+) -> None:
+    given = {"max_bandwidth_bytes_per_s": memory, "copy_bandwidth_bytes_per_s": disks}
+    assert limit_of({name: value for name, value in given.items() if value is not None}) == limit
 
 
 def test_storage_that_nobody_knows_may_be_slower_than_the_network() -> None:

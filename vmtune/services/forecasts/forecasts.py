@@ -13,7 +13,7 @@ import structlog
 from vmtune.engine.dirty_probe import probe_dirtying
 from vmtune.errors import Problem, VmtuneError
 from vmtune.forecast.conditions import compresses, conditions_of
-from vmtune.forecast.disk_copy import CopyProspect, copied, expect_copy, with_copy
+from vmtune.forecast.disk_copy import CopyProspect, copied, expect_copy, limit_of, with_copy
 from vmtune.forecast.path import (
     Sent,
     Throughput,
@@ -347,12 +347,11 @@ def _copy(
     disks = planned.plan.disks
     if not disks:
         return None
-    limit = values.get("max_bandwidth_bytes_per_s")
     return expect_copy(
         disks,
         [found for record in past if (found := copied(record)) is not None],
         throughput,
-        limit if isinstance(limit, int) and limit > 0 else None,
+        limit_of(values),
         incremental=values.get("copy_storage_incremental") is True,
     )
 

@@ -186,6 +186,7 @@ BROKEN: dict[tuple[str, str], dict[str, Any]] = {
     ("copy_target_zero_disks", "needs_copy_storage"): {"copy_target_zero_disks": "vda"},
     ("disks_port", "needs_copy_storage"): {"disks_port": 49300},
     ("copy_source_images", "needs_copy_storage"): {"copy_source_images": "remove"},
+    ("copy_bandwidth_bytes_per_s", "needs_copy_storage"): {"copy_bandwidth_bytes_per_s": 9},
 }
 
 

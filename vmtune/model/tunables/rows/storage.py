@@ -11,7 +11,9 @@ from vmtune.model.tunables.rows.network import NETWORK_NAMES
 from vmtune.model.tunables.texts import TextForm
 from vmtune.model.tunables.tunable import Kind, Route, Side, Tunable
 from vmtune.model.versions import Version
+from vmtune.units import Unit
 
+COPY_BANDWIDTH = "copy_bandwidth_bytes_per_s"
 SOURCE_IMAGES, KEEP, REMOVE = "copy_source_images", "keep", "remove"
 
 STORAGE = (
@@ -76,6 +78,13 @@ STORAGE = (
         Kind.INTEGER, Route.MIGRATE, Side.SOURCE, minimum=1024, maximum=65535,
         libvirt=libvirt_parameter("disks_port", "--disks-port"),
         overwriter=LIBVIRT_RESETS,
+    ),
+    Tunable(
+        COPY_BANDWIDTH, "Bandwidth of each disk's copy",
+        "The most that the copy of each disk may take, set by vmtune once it has begun; 0 means "
+        "no limit. Unset, it is max_bandwidth_bytes_per_s, at which the memory is sent.",
+        Kind.INTEGER, Route.CONTROL, Side.SOURCE, Unit.BYTES_PER_S, minimum=0,
+        maximum=1 << 62,
     ),
     Tunable(
         SOURCE_IMAGES, "Source's images after the migration",
