@@ -123,7 +123,7 @@ function Copied({ disks }: { disks: EvacuationVm["disks"] }) {
   return (
     <List isPlain aria-label="Disks that are copied">
       {disks.map((disk) => (
-        <ListItem key={disk.target}>{plannedDisk(disk)}</ListItem>
+        <ListItem key={disk.target}>copies {plannedDisk(disk)}</ListItem>
       ))}
     </List>
   );

@@ -4,10 +4,13 @@ import { outcome, progress } from "../../test/vms";
 import { standing } from "./now";
 
 const said = (...given: Parameters<typeof standing>) => Object.fromEntries(standing(...given));
-const LIMITED = { outcomes: [outcome("downtime_limit_ms", "effective")] };
+const LIMITED = { outcomes: [outcome("downtime_limit_ms", "effective")], phase: null };
 
 test("before the first figures nothing is made up", () => {
   expect(standing(LIMITED, undefined, undefined)).toEqual([["Phase", "unknown"]]);
+  expect(standing({ ...LIMITED, phase: "disks" }, undefined, undefined)).toEqual([
+    ["Phase", "disks are copied, then the memory"],
+  ]);
 });
 
 test.each([
@@ -38,7 +41,7 @@ test("whether it will end stands first", () => {
 test("the expected downtime stands beside what QEMU allows itself", () => {
   const now = progress({ expected_downtime_ms: 900 });
   expect(said(LIMITED, now, undefined)["Expected downtime"]).toBe("900 ms, at most 700 ms");
-  expect(said({ outcomes: [] }, now, undefined)["Expected downtime"]).toBe("900 ms");
+  expect(said({ outcomes: [], phase: null }, now, undefined)["Expected downtime"]).toBe("900 ms");
 });
 
 test("every way in which QEMU slows the guest down is told", () => {

@@ -6,20 +6,22 @@ import { bytes, count, duration, percent, rate } from "../../components/format";
 import { about, COMPLETED, expected } from "../../components/outlook";
 
 const UNKNOWN = "unknown";
+const PHASES = { disks: "disks are copied, then the memory", memory: "the memory is sent" };
 
 /**
  * @param sample the newest one that is stored: it has figures that progress leaves out.
  */
 export function standing(
-  record: Pick<Schemas["MigrationView"], "outcomes">,
+  record: Pick<Schemas["MigrationView"], "outcomes" | "phase">,
   progress: Progress | undefined,
   sample: Schemas["SampleView"] | undefined,
 ): Fact[] {
-  if (progress === undefined) return [["Phase", UNKNOWN]];
+  // No event has come yet.
+  if (progress === undefined) return [["Phase", record.phase ? PHASES[record.phase] : UNKNOWN]];
   if (progress.phase === "disks") {
     const left = progress.disks_left_ms ?? null;
     return [
-      ["Phase", "disks are copied, then the memory"],
+      ["Phase", PHASES.disks],
       ...(left === null ? [] : ([["Disks", `about ${about(left)} left`]] satisfies Fact[])),
     ];
   }

@@ -1,5 +1,5 @@
 /** Whether the local disks of a VM are copied along, and what that means. */
-import { Checkbox, FormGroup, List, ListItem } from "@patternfly/react-core";
+import { Checkbox, FormGroup, List, ListItem, Stack, StackItem } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
 import { plannedDisk } from "../../components/copying";
 
@@ -12,13 +12,23 @@ const LOCAL = new Set(["disk_missing", "disk_differs", "disks_not_seen", "disk_c
 export interface Copying {
   disks: boolean;
   synchronous: boolean;
+  /** The source's images are removed after it. */
+  removes: boolean;
 }
-export const STAY: Copying = { disks: false, synchronous: false };
+export const STAY: Copying = { disks: false, synchronous: false, removes: false };
 
 /** The values that it comes to. */
-export function copyValues({ disks, synchronous }: Copying): Record<string, boolean> {
+export function copyValues({
+  disks,
+  synchronous,
+  removes,
+}: Copying): Record<string, boolean | string> {
   if (!disks) return {};
-  return { copy_storage: true, ...(synchronous ? { copy_synchronous_writes: true } : {}) };
+  return {
+    copy_storage: true,
+    ...(synchronous ? { copy_synchronous_writes: true } : {}),
+    ...(removes ? { copy_source_images: "remove" } : {}),
+  };
 }
 
 /** Whether to offer it: the plan has found local disks, or copies some. */
@@ -49,23 +59,40 @@ export function CopyDisks({
         }`}
         isChecked={copying.disks}
         onChange={(_event, on) => choose({ ...copying, disks: on })}
+        body={
+          copying.disks && (
+            <Stack hasGutter>
+              {disks.length > 0 && (
+                <StackItem>
+                  <List aria-label="Disks that are copied">
+                    {disks.map((disk) => (
+                      <ListItem key={disk.target}>{plannedDisk(disk)}</ListItem>
+                    ))}
+                  </List>
+                </StackItem>
+              )}
+              <StackItem>
+                <Checkbox
+                  id="copy-synchronously"
+                  label="The guest's writes wait for the destination"
+                  description="The copy of a busy disk always catches up; the guest writes more slowly meanwhile."
+                  isChecked={copying.synchronous}
+                  onChange={(_event, on) => choose({ ...copying, synchronous: on })}
+                />
+              </StackItem>
+              <StackItem>
+                <Checkbox
+                  id="copy-and-remove"
+                  label="Remove the source's images afterwards"
+                  description="Once the VM is seen to run at the destination, and never where that is not certain."
+                  isChecked={copying.removes}
+                  onChange={(_event, on) => choose({ ...copying, removes: on })}
+                />
+              </StackItem>
+            </Stack>
+          )
+        }
       />
-      {copying.disks && (
-        <Checkbox
-          id="copy-synchronously"
-          label="The guest's writes wait for the destination"
-          description="The copy of a busy disk always catches up; the guest writes more slowly meanwhile."
-          isChecked={copying.synchronous}
-          onChange={(_event, on) => choose({ ...copying, synchronous: on })}
-        />
-      )}
-      {copying.disks && disks.length > 0 && (
-        <List isPlain aria-label="Disks that are copied">
-          {disks.map((disk) => (
-            <ListItem key={disk.target}>{plannedDisk(disk)}</ListItem>
-          ))}
-        </List>
-      )}
     </FormGroup>
   );
 }

@@ -61,6 +61,7 @@ test("where a disk is local its copy is offered, planned and ordered", async () 
   expect(screen.getByRole("button", { name: "Migrate" })).toBeDisabled();
   await userEvent.click(copy);
   await userEvent.click(screen.getByLabelText("The guest's writes wait for the destination"));
+  await userEvent.click(screen.getByLabelText("Remove the source's images afterwards"));
   expect(await screen.findByText(/vda: \/images\/a, 2 GiB of 4 GiB/)).toBeVisible();
   const button = screen.getByRole("button", { name: "Migrate" });
   await waitFor(() => expect(button).toBeEnabled());
@@ -69,8 +70,31 @@ test("where a disk is local its copy is offered, planned and ordered", async () 
     vm: "v",
     destination: "b",
     overrides: [],
-    values: { copy_storage: true, copy_synchronous_writes: true },
+    values: {
+      copy_storage: true,
+      copy_synchronous_writes: true,
+      copy_source_images: "remove",
+    },
   });
+});
+
+test("what only a migration has a value of is told, whatever the profile", async () => {
+  const copy: Schemas["PlanItemView"] = {
+    tunable: "copy_storage",
+    wanted: { value: true, text: "on" },
+    current: { value: null, text: "unknown", parts: {}, part_texts: {}, why_unknown: "" },
+    route: "migrate",
+    side: "source",
+    takes_effect: "at the next migration",
+    overwriter: "",
+    differs: false,
+  };
+  planVm.mockResolvedValue(plan({ profile: null, revision: null, items: [copy] }));
+  await to("b");
+  expect(await screen.findByRole("grid", { name: "Of the migration" })).toHaveTextContent(
+    "copy_storage",
+  );
+  expect(screen.queryByText(/no changes/)).toBeNull();
 });
 
 test("where all disks are shared nothing is offered", async () => {

@@ -47,7 +47,8 @@ const COLUMNS: readonly ColumnOf<Item>[] = [
 export function PlanTable({ plan, what }: { plan: Schemas["PlanView"]; what?: string }) {
   const [open, setOpen] = useState(false);
   const changed = plan.items.filter((item) => item.differs);
-  const same = plan.items.filter((item) => !item.differs);
+  const set = plan.items.filter(isOfMigration);
+  const same = plan.items.filter((item) => !item.differs && !isOfMigration(item));
   return (
     <Stack hasGutter>
       {plan.findings.length > 0 && (
@@ -57,7 +58,11 @@ export function PlanTable({ plan, what }: { plan: Schemas["PlanView"]; what?: st
       )}
       <StackItem>
         {plan.profile === null && what === undefined ? (
-          <Alert isInline variant="info" title="No profile is assigned: no changes" />
+          <Alert
+            isInline
+            variant="info"
+            title={`No profile is assigned${set.length > 0 ? "" : ": no changes"}`}
+          />
         ) : (
           <p>
             {what ?? `${plan.profile} r${plan.revision}`}:{" "}
@@ -67,6 +72,12 @@ export function PlanTable({ plan, what }: { plan: Schemas["PlanView"]; what?: st
           </p>
         )}
         {changed.length > 0 && <PlanItems label="Plan" items={changed} />}
+        {set.length > 0 && (
+          <>
+            <p>Of the next migration alone:</p>
+            <PlanItems label="Of the migration" items={set} />
+          </>
+        )}
         {same.length > 0 && (
           <ExpandableSection
             toggleText={`${same.length} unchanged or unknown`}
@@ -89,6 +100,12 @@ export function PlanTable({ plan, what }: { plan: Schemas["PlanView"]; what?: st
       )}
     </Stack>
   );
+}
+
+/** Whether it has no value until a migration is given one, such as the copy of disks. */
+function isOfMigration(item: Item): boolean {
+  const unset = item.current.value === null && Object.keys(item.current.parts).length === 0;
+  return !item.differs && unset && item.takes_effect === "at the next migration";
 }
 
 function PlanItems({ label, items }: { label: string; items: readonly Item[] }) {
