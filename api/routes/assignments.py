@@ -44,7 +44,7 @@ async def assign(
     """Assign a profile to a VM, a label selector, a host, or as the default."""
     await on.access.guard.may_assign(who, body.target, body.key)
     try:
-        added = await on.assignments.add(body.target, body.key, body.profile)
+        added = await on.assignments.add(body.target, body.key, body.profile, body.intent)
     except TiedAssignments:
         if who.rights.reach.is_everything:
             raise

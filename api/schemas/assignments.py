@@ -7,6 +7,7 @@ from datetime import datetime
 from pydantic import Field, StrictStr
 
 from vmtune.api.schemas.common import Model, Page
+from vmtune.api.schemas.intents import IntentView, RawIntent
 from vmtune.model.profile import Assignment, Target, describe
 
 
@@ -20,6 +21,11 @@ class AssignmentCreate(Model):
         "null for the default.",
     )
     profile: StrictStr
+    intent: RawIntent | None = Field(
+        default=None,
+        description="What migrations of these VMs have to keep, unless they have an intent of "
+        "their own; null for the profile's.",
+    )
 
 
 class AssignmentView(Model):
@@ -31,10 +37,18 @@ class AssignmentView(Model):
     profile: str
     description: str
     created_at: datetime
+    intent: IntentView | None = Field(
+        description="What migrations of these VMs have to keep instead of the profile's intent; "
+        "null for that."
+    )
 
     @classmethod
     def of(cls, assignment: Assignment) -> AssignmentView:
-        return cls.from_record(assignment, description=describe(assignment))
+        return cls.from_record(
+            assignment,
+            description=describe(assignment),
+            intent=IntentView.of(assignment.intent),
+        )
 
 
 class AssignmentPage(Page[AssignmentView]):

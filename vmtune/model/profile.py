@@ -63,13 +63,18 @@ class Target(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """*profile* is for the VM, label selector or host named *key*; the default has no key."""
+    """*profile* is for the VM, label selector or host named *key*; the default has no key.
+
+    :param intent: what migrations of these VMs have to keep, instead of the profile's intent; None
+        for that.
+    """
 
     id: int
     target: Target
     key: str
     profile: str
     created_at: datetime
+    intent: Intent | None = None
 
 
 @dataclass(frozen=True, slots=True)

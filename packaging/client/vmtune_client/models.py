@@ -386,6 +386,7 @@ class AssignmentCreate(TypedDict):
     target: Target
     key: NotRequired[str]
     profile: str
+    intent: NotRequired[dict[str, Any] | None]
 
 
 class AssignmentPage(TypedDict):
@@ -404,6 +405,7 @@ class AssignmentView(TypedDict):
     profile: str
     description: str
     created_at: str
+    intent: IntentView | None
 
 
 class AttentionView(TypedDict):

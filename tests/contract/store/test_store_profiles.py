@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound, StaleRevision
+from vmtune.model.migration.intent import Intent
 from vmtune.model.profile import Subject, Target, explain
 from vmtune.model.tunables.tunable import Value
 from vmtune.storage import Store
@@ -175,8 +176,9 @@ def test_an_assignment_comes_back_as_it_was_made(store: Store) -> None:
         store.assignments.add(Target.DEFAULT, "", "p"),
         store.assignments.add(Target.VM, str(VM).upper(), "p"),
         store.assignments.add(Target.SELECTOR, " zone=a , tier=db", "p"),
-        store.assignments.add(Target.HOST, "rack7", "p"),
+        store.assignments.add(Target.HOST, "rack7", "p", Intent(500, 60)),
     ]
+    assert [found.intent for found in made] == [None, None, None, Intent(500, 60)]
     assert [found.key for found in made] == ["", str(VM), "tier=db,zone=a", "rack7"]
     assert store.assignments.all() == tuple(made)
     assert store.assignments.list().items == tuple(made)

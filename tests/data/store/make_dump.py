@@ -77,7 +77,7 @@ def fill(store: Store) -> None:
     store.profiles.create("gone", "", {"tls": "word"}, "kept")
     store.profiles.delete("gone")
     store.assignments.add(Target.SELECTOR, "tier=db", "tuned")
-    store.assignments.add(Target.DEFAULT, "", "tuned")
+    store.assignments.add(Target.DEFAULT, "", "tuned", GOALS)
     for state in (ApplicationState.APPLIED, ApplicationState.FAILED):
         begun = store.applications.begin(
             VM, "a", "tuned", 1, {"multifd": True}, False, [Change("multifd", False)]

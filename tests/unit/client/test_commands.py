@@ -212,6 +212,14 @@ def test_assign_names_one_target(
     assert service.only("POST", "/assignments").body == body
 
 
+def test_an_assignment_may_have_an_intent(service: StubService, vmtune: Vmtune) -> None:
+    service.on("POST", "/assignments", Reply({"id": 5}, 201))
+    goals = ("--silence", "500ms", "--within", "120")
+    assert vmtune("assign", "add", "fast", "--default", *goals).code == 0
+    stated = {"max_silence_ms": "500ms", "deadline_s": 120}
+    assert service.only("POST", "/assignments").body["intent"] == stated
+
+
 @pytest.mark.parametrize("options", [(), ("--default", "--host", "a")])
 def test_assign_refuses_none_and_several_targets(vmtune: Vmtune, options: tuple[str, ...]) -> None:
     ran = vmtune("assign", "add", "fast", *options)

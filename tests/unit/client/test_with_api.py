@@ -91,7 +91,9 @@ def test_assignments_and_explain(real: Api, vmtune: Vmtune, name: str) -> None:
     assert vmtune("vm", "label", name, "tier=db").out == "tier=db\n"
     assert name in vmtune("vm", "list", "--label", "tier=db").out
     assert vmtune("assign", "add", "slow", "--default").code == 0
-    assert vmtune("assign", "add", "fast", "--selector", "tier=db").code == 0
+    goals = ("--silence", "500ms", "--within", "2min")
+    assert vmtune("assign", "add", "fast", "--selector", "tier=db", *goals).code == 0
+    assert "within 120 s" in vmtune("assign", "list", "--wide").out
     assert "selector tier=db chose fast" in vmtune("explain", name).out
     number = vmtune("assign", "list", "--json").document["items"][1]["id"]
     assert vmtune("assign", "remove", str(number)).code == 0

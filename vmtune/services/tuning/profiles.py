@@ -225,10 +225,15 @@ class AssignmentService:
         self._bus = bus
         self._profiles = profiles
 
-    async def add(self, target: Target, key: str, profile: str) -> Assignment:
+    async def add(
+        self, target: Target, key: str, profile: str, intent: object = None
+    ) -> Assignment:
         """Assign a profile to a VM, a label selector, a host or everything else.
 
-        :raise InvalidInput: a key that does not fit the target.
+        :param intent: as JSON, what migrations of these VMs have to keep instead of the profile's
+            intent; None for that.
+        :raise InvalidInput: a key that does not fit the target, or an intent that cannot be
+            accepted.
         :raise DuplicateName: that target has an assignment.
         :raise Conflict: some VM could match two selectors of different profiles.
         :raise NotFound: no such profile or host.
@@ -242,7 +247,8 @@ class AssignmentService:
                 await asyncio.to_thread(self._store.hosts.get, key)
             case Target.DEFAULT if key:
                 raise InvalidInput("the default takes no key", field="key", remedy="leave it out")
-        added = await asyncio.to_thread(self._store.assignments.add, target, key, profile)
+        stated = None if intent is None else parse_intent(intent)
+        added = await asyncio.to_thread(self._store.assignments.add, target, key, profile, stated)
         data = {"change": "added", "target": target.value, "key": key, "profile": profile}
         await self._bus.publish(EventTopic.ASSIGNMENT, added.id, data)
         return added
@@ -298,18 +304,20 @@ class AssignmentService:
         :raise NotFound: no such profile or revision.
         :raise InvalidInput: a revision without a profile.
         """
+        assigned: Intent | None = None
         if profile is None:
             if revision is not None:
                 raise InvalidInput("a revision needs a profile", field="revision")
             winner = (await self.explain(vm, host)).winner
             if winner is None:
                 return UNTUNED
-            profile = winner.profile
+            profile, assigned = winner.profile, winner.intent
         if revision is None:
             current = (await self._profiles.get(profile)).current
         else:
             current = await self._profiles.revision(profile, revision)
-        return DesiredValues(profile, current.number, current.values, current.steps, current.intent)
+        intent = assigned or current.intent
+        return DesiredValues(profile, current.number, current.values, current.steps, intent)
 
 
 def _uuid_text(text: str) -> str:

@@ -8,6 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from vmtune.errors import DuplicateName, InvalidInput, NotFound, TiedAssignments
+from vmtune.model.migration.intent import Intent
 from vmtune.model.profile import (
     Assignment,
     Target,
@@ -30,11 +31,14 @@ class AssignmentRepository:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, target: Target, key: str, profile: str) -> Assignment:
+    def add(
+        self, target: Target, key: str, profile: str, intent: Intent | None = None
+    ) -> Assignment:
         """Assign a profile.
 
         :param key: the VM's UUID, the label selector or the host's name, stored in one
             spelling; empty for the default.
+        :param intent: instead of the profile's; None for that.
         :raise InvalidInput: *key* cannot name such a target.
         :raise DuplicateName: that target has an assignment already.
         :raise TiedAssignments: a VM could match this selector and one of another profile.
@@ -50,9 +54,8 @@ class AssignmentRepository:
                     remedy="vmtune profile list shows them",
                 )
             self._check_free(session, target, key, profile)
-            row = AssignmentRow(
-                target=target, key=key, profile=profile, created_at=self._database.now()
-            )
+            stored = {"target": target, "key": key, "profile": profile, "intent": intent}
+            row = AssignmentRow(**ASSIGNMENTS.stored(stored), created_at=self._database.now())
             session.add(row)
             session.flush()
             return ASSIGNMENTS.record(row)

@@ -123,6 +123,7 @@ class AssignmentRow(Base):
     key: Mapped[str] = mapped_column(Plain("key"))
     profile: Mapped[str] = mapped_column(Plain("profile"), ForeignKey("profiles.name"), index=True)
     created_at: Mapped[datetime]
+    intent: Mapped[JsonObject | None] = mapped_column(Json)
 
 
 class OperationRow(Base):

@@ -2852,6 +2852,13 @@ export interface components {
              * @description Name of the profile; null without one.
              */
             profile: string;
+            /**
+             * Intent
+             * @description What migrations of these VMs have to keep, unless they have an intent of their own; null for the profile's.
+             */
+            intent?: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * AssignmentPage
@@ -2901,6 +2908,8 @@ export interface components {
              * @description When it was created.
              */
             created_at: string;
+            /** @description What migrations of these VMs have to keep instead of the profile's intent; null for that. */
+            intent: components["schemas"]["IntentView"] | null;
         };
         /**
          * AttentionView

@@ -117,6 +117,27 @@ async def test_an_assigned_profiles_intent_counts_and_one_of_its_own_wins(it: Wo
     await it.until(lambda: it.store.migrations.get(record.id).state.ended)
 
 
+async def test_an_assignments_intent_counts_instead_of_the_profiles(it: World) -> None:
+    await it.profiles.create("gently", {}, intent={"max_silence_ms": 100, **LIMITED})
+    with pytest.raises(InvalidInput):
+        await it.assignments.add(Target.DEFAULT, "", "gently", {"deadline_s": 0})
+    made = await it.assignments.add(Target.DEFAULT, "", "gently", GOALS)
+    assert made.intent == parse_intent(GOALS)
+    record = await it.migrations.start(VM, "b")
+    assert record.intent is not None
+    assert record.intent.intent == parse_intent(GOALS)
+    await it.until(lambda: it.store.migrations.get(record.id).state.ended)
+
+
+async def test_who_names_a_profile_gets_its_own_intent(it: World) -> None:
+    tight = {"max_silence_ms": 100, **LIMITED}
+    await it.profiles.create("gently", {}, intent=tight)
+    await it.assignments.add(Target.DEFAULT, "", "gently", GOALS)
+    record = await it.migrations.start(VM, "b", "gently")
+    assert record.intent is not None
+    assert record.intent.intent == parse_intent(tight)
+
+
 async def test_an_assigned_profiles_intent_is_refused_like_any(it: World) -> None:
     it.source.ring.changed_mib_per_s = 1000
     tight = {"max_silence_ms": 20, "deadline_s": 60, **LIMITED}

@@ -6,6 +6,7 @@ import click
 
 from vmtune.client.complete import hosts, profiles, vms
 from vmtune.client.connection.http import Document
+from vmtune.client.intent_options import intent_options
 from vmtune.client.session import Session, common, listing, pass_session
 from vmtune.client.views.output import Column
 from vmtune.client.views.render import moment
@@ -28,6 +29,7 @@ def assign() -> None:
 @click.option("--selector", help="VMs with all of these labels, such as tier=db,zone=a.")
 @click.option("--host", shell_complete=hosts, help="The VMs of a host.")
 @click.option("--default", "default", is_flag=True, help="All VMs without another assignment.")
+@intent_options
 @common
 @pass_session
 def add(
@@ -37,8 +39,13 @@ def add(
     selector: str | None,
     host: str | None,
     default: bool,
+    intent: Document | None,
 ) -> None:
-    """Assign PROFILE to a VM, a label selector, a host, or as the default."""
+    """Assign PROFILE to a VM, a label selector, a host, or as the default.
+
+    With --silence, --within or --slowdown their migrations keep that intent instead of the
+    profile's.
+    """
     given = {"vm": vm, "selector": selector, "host": host, "default": "" if default else None}
     chosen = {target: key for target, key in given.items() if key is not None}
     if len(chosen) != 1:
@@ -52,7 +59,8 @@ def add(
     target, key = chosen.popitem()
     if target == "vm":
         key = resolve(session.client, key)
-    body = {"target": target, "key": key, "profile": profile}
+    stated = {} if intent is None else {"intent": intent}
+    body = {"target": target, "key": key, "profile": profile, **stated}
     added = session.client.post("/assignments", body)
     session.report(added, f"assignment {added['id']}: {profile} for {target} {key}".rstrip())
 
@@ -68,12 +76,14 @@ def list_(session: Session) -> None:
         Column("FOR", field="target"),
         Column("KEY", id=True),
         Column("PROFILE"),
+        Column("INTENT", spare=2, field="intent.text"),
         Column("SINCE", field="created_at", spare=1),
     )
 
     def cells(row: Document) -> tuple[str, ...]:
         since = moment(row["created_at"])
-        return str(row["id"]), row["target"], row["key"], row["profile"], since
+        stated = (row.get("intent") or {}).get("text", "")
+        return str(row["id"]), row["target"], row["key"], row["profile"], stated, since
 
     empty = "no assignments; add one with `vmtune assign add PROFILE --default`"
     session.show_list({"items": rows, "next": None}, columns, cells, empty)

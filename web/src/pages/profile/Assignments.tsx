@@ -18,6 +18,8 @@ import { addAssignment, removeAssignment } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { assignments } from "../../api/queries";
 import { Failure } from "../../components/Async";
+import { IntentSection } from "../../components/IntentSection";
+import { NO_INTENT, stated } from "../../components/intent";
 import { ListTable, PagedList } from "../../components/ListTable";
 import { useToasts } from "../../components/toasts";
 import { TARGETS } from "./targets";
@@ -30,9 +32,21 @@ export function Assignments({ profile, intent }: { profile: string; intent: stri
   const toasts = useToasts();
   const [target, setTarget] = useState<Target>("selector");
   const [key, setKey] = useState("");
+  const [goals, setGoals] = useState(NO_INTENT);
   const add = useMutation({
-    mutationFn: () => addAssignment({ target, key: target === "default" ? "" : key, profile }),
-    onSuccess: () => setKey(""),
+    mutationFn: () => {
+      const own = stated(goals);
+      return addAssignment({
+        target,
+        key: target === "default" ? "" : key,
+        profile,
+        ...(own === null ? {} : { intent: { ...own } }),
+      });
+    },
+    onSuccess: () => {
+      setKey("");
+      setGoals(NO_INTENT);
+    },
   });
   const remove = useMutation({
     mutationFn: removeAssignment,
@@ -48,7 +62,10 @@ export function Assignments({ profile, intent }: { profile: string; intent: stri
       <CardBody>
         <Stack hasGutter>
           {intent && (
-            <StackItem>VMs that it is assigned to migrate by its intent: {intent}.</StackItem>
+            <StackItem>
+              VMs that it is assigned to migrate by its intent, unless their assignment has its own:{" "}
+              {intent}.
+            </StackItem>
           )}
           <StackItem>
             <PagedList list={list} lines={2} empty={<p>No assignments.</p>}>
@@ -60,6 +77,11 @@ export function Assignments({ profile, intent }: { profile: string; intent: stri
                   columns={[
                     { title: "For", cell: (each) => TARGETS[each.target].label },
                     { title: "Which", text: "breaks", cell: (each) => <Which assignment={each} /> },
+                    {
+                      title: "Intent",
+                      text: "breaks",
+                      cell: (each) => each.intent?.text ?? (intent ? "the profile’s" : "–"),
+                    },
                     {
                       title: "Actions",
                       actions: true,
@@ -97,6 +119,7 @@ export function Assignments({ profile, intent }: { profile: string; intent: stri
                   />
                 </FormGroup>
               )}
+              <IntentSection id="assign-intent" typed={goals} change={setGoals} />
               {add.error && <Failure error={add.error} inline />}
               <div>
                 <Button
