@@ -238,10 +238,13 @@ class Tunable:
         if self.kind is Kind.TEXT:
             return texts.allowed(self.form)
         least, most = self.render(self.minimum), self.render(self.maximum)
-        text = f"at least {least}" if self.maximum is None else f"{least} to {most}"
+        open_ended = self.maximum is None or self.maximum >= _NO_LIMIT
+        text = f"at least {least}" if open_ended else f"{least} to {most}"
         return f"{text}, a power of two" if self.power_of_two else text
 
 
+_NO_LIMIT = 1 << 60
+"""From here on a maximum is that of QEMU's integers, which no machine comes near."""
 _PROBES = {
     QmpKind.CAPABILITY: "query-migrate-capabilities",
     QmpKind.PARAMETER: "query-migrate-parameters",

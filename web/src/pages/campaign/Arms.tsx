@@ -1,6 +1,9 @@
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
+import { Fragment } from "react";
 import type { Schemas } from "../../api/client";
+import { unbroken } from "../../components/format";
 import { Td } from "../../components/Td";
+import { TunableName } from "../../components/TunableName";
 import { useValueText } from "../../components/useValueText";
 import { Section } from "../bench/Section";
 
@@ -37,9 +40,13 @@ export function Arms({ campaign }: { campaign: Schemas["CampaignDetail"] }) {
                 {arm.profile ? `${arm.profile} r${arm.revision ?? "?"}` : "none"}
               </Td>
               <Td dataLabel="Further values">
-                {Object.entries(arm.values)
-                  .map(([name, value]) => `${name} ${text(name, value)}`)
-                  .join(", ") || "nothing"}
+                {Object.keys(arm.values).length === 0 && "nothing"}
+                {Object.entries(arm.values).map(([name, value], place) => (
+                  <Fragment key={name}>
+                    {place > 0 && ", "}
+                    <TunableName name={name} /> {unbroken(text(name, value))}
+                  </Fragment>
+                ))}
               </Td>
               <Td dataLabel="QEMU">{arm.qemu || "default"}</Td>
               <Td dataLabel="Testbed">{arm.testbed}</Td>
