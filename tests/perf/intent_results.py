@@ -27,7 +27,7 @@ class Done:
 
     :param number: of the workload, that *seed* draws.
     :param silence_ms: by the heartbeat; *lost_s*: seconds of the guest's work that were withheld.
-    :param cpu_percent: of a core, that the service used meanwhile.
+    :param cpu_s: of the service, in the *took_s* since QEMU began.
     :param refused: by intent: whether the plan refuses the intent that can be kept, and the one
         that cannot; None for others.
     """
@@ -42,7 +42,8 @@ class Done:
     silence_ms: float
     throttle_percent: int
     lost_s: float
-    cpu_percent: float
+    cpu_s: float
+    took_s: float
     kept: bool
     refused: tuple[bool, bool] | None = None
 
@@ -110,7 +111,7 @@ def checks_of(done: Sequence[Done], arms: Sequence[str]) -> Iterator[Check]:
         statistics.fmean(each.lost_s for each in by_arm[arm]) for arm in (OURS, "auto-converge")
     )
     yield Check("lost work by auto-converge's", lost / max(0.01, theirs), "", 1, "max")
-    cpu = statistics.median(each.cpu_percent for each in ours)
+    cpu = 100 * sum(each.cpu_s for each in ours) / sum(each.took_s for each in ours)
     yield Check("service's CPU, of a core", cpu, "%", 2, "max")
 
 

@@ -13,7 +13,7 @@ from vmtune.model.migration.intent import parse_intent
 from vmtune.model.profile_templates import profile_templates
 
 ONE = Done(
-    *("7", 0, "steady", 0, OURS, "completed", 9000.0, 80.0, 95, 2.0, 1.0, True),
+    *("7", 0, "steady", 0, OURS, "completed", 9000.0, 80.0, 95, 2.0, 0.1, 10.0, True),
     refused=(False, True),
 )
 
@@ -33,6 +33,15 @@ def test_intents_can_be_accepted_and_one_of_them_cannot_be_kept(number: int) -> 
     assert deadline_s is not None
     sending_s = one.workload.region_bytes / MIB / one.link_mib_per_s
     assert sending_s >= 2 * deadline_s
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_no_arm_has_a_guest_with_less_to_send(number: int) -> None:
+    """It has gone over all of its region before it is migrated, which takes some seconds."""
+    one = drawn("7", number)
+    written = one.workload.dirty_mb_per_s * 1e6 * one.first_pass_s
+    assert written >= 0.999 * one.workload.region_bytes
+    assert one.first_pass_s < 20
 
 
 def test_every_rival_is_a_shipped_profile() -> None:
