@@ -5,7 +5,7 @@ throughput that the latest migrations of other workloads tell, and corrected by 
 other workloads tell (vmtune.forecast.correction): leave-workload-out.
 Beside it, of the same migrations: what remains divided by the throughput, as soon as QEMU says one,
 for the total time, and QEMU's last expected-downtime for the silence. Then: how far migrations that
-were done twice are from each other, which no forecast can foresee.
+were done twice are from each other, which no forecast can know.
 
 Without a folder of RESULTS it does COUNT migrations itself, some 5 s each, of workloads drawn by
 SEED=, another one each time if it is not given; FULL=1 does 2,000.
@@ -21,9 +21,9 @@ import random
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -170,19 +170,31 @@ class Told:
     width: float
 
 
-def hold(figure: Figure, every: Sequence[Held]) -> Told:
-    """A figure's forecasts against what happened, each with what the other workloads tell."""
+def hold(figure: Figure, every: Sequence[Held], *, own: bool = False) -> Told:
+    """A figure's forecasts against what happened, each with what the other workloads tell.
+
+    :param own: and with the earlier migrations of the same workload, as of a VM that migrated
+        before; those that have none do not count.
+    """
     errors, off, others, within, widths = [], [], [], [], []
     records = [figure.record(held) for held in every]
     learnt: dict[str, Correction | None] = {}
-    for held, record in zip(every, records, strict=True):
+    before: dict[str, list[Record]] = {}
+    in_order = sorted(zip(every, records, strict=True), key=lambda h: int(h[0].migration["number"]))
+    for held, record in in_order:
+        known = list(before.setdefault(record.group, []))
+        before[record.group].append(record)
+        if own and not known:
+            continue
         if record.group not in learnt:
             learnt[record.group] = learn([r for r in records if r.group != record.group])
         correction = learnt[record.group]
         told = (
             record.computed.scaled(figure.prior)
             if correction is None
-            else correction.apply(record.features, record.computed)
+            else replace(correction, known={record.group: known if own else []}).apply(
+                record.features, record.computed, record.group
+            )
         )
         truth = max(1.0, record.happened)
         errors.append(abs(told.likely / truth - 1))
@@ -211,7 +223,7 @@ def repeated(migrations: Sequence[_Migration]) -> list[tuple[_Migration, _Migrat
 
 
 def tell_repeats(migrations: Sequence[_Migration]) -> None:
-    """What no forecast can foresee: how far the second of two alike is from the first. Each differs
+    """What no forecast can know: how far the second of two alike is from the first. Each differs
     from their middle, which a perfect forecast would say, by about 0.7 times as much."""
     pairs = repeated(migrations)
     both = [(Totals(**a["totals"]), Totals(**b["totals"])) for a, b in pairs if _ended(a, b)]
@@ -229,6 +241,16 @@ def tell_repeats(migrations: Sequence[_Migration]) -> None:
 
 def _ended(*migrations: _Migration) -> bool:
     return all(one["totals"] is not None for one in migrations)
+
+
+def tell(told: Mapping[str, Told]) -> None:
+    """As a table."""
+    print("             median error   90 % within  what users had  within bounds  high by low")
+    for name, one in told.items():
+        middle, most = quantile(one.errors, 0.5), quantile(one.errors, 0.9)
+        beside = ", ".join(f"{quantile(one.others, s):.0%}" for s in (0.5, 0.9) if one.others)
+        print(f"{name:12} {middle:>12.0%} {most:>13.0%} {beside:>15} {one.within:>14.0%}"
+              f"{one.width:>13.1f}")  # fmt: skip
 
 
 def main() -> None:
@@ -253,13 +275,11 @@ def main() -> None:
     ended = [held for held in every if held.ended]
     right = statistics.fmean(held.says_that_it_ends == (held.totals is not None) for held in every)
     print(f"{len(every)} migrations, of which {len(ended)} ended and were given a time")
-    print("             median error   90 % within  what users had  within bounds  high by low")
     told = {figure.name: hold(figure, ended) for figure in FIGURES}
-    for name, one in told.items():
-        middle, most = quantile(one.errors, 0.5), quantile(one.errors, 0.9)
-        beside = ", ".join(f"{quantile(one.others, s):.0%}" for s in (0.5, 0.9) if one.others)
-        print(f"{name:12} {middle:>12.0%} {most:>13.0%} {beside:>15} {one.within:>14.0%}"
-              f"{one.width:>13.1f}")  # fmt: skip
+    tell(told)
+    again = {figure.name: hold(figure, ended, own=True) for figure in FIGURES}
+    print(f"{len(again['bytes'].errors)} of them, of a workload that migrated before, by that, too")
+    tell(again)
     print(f"silence: median {quantile(told['silence'].off, 0.5):.0f} ms off")
     tell_repeats(migrations)
     total, silence = told["total time"], told["silence"]

@@ -6,13 +6,17 @@ weights, which single wild records do not bend). The one that errs least on reco
 out is taken, and only from :data:`FEWEST_LINEAR` records on the linear one. The bounds are those of
 :mod:`vmtune.forecast.learnt`, of records that were held out of what corrects them (Barber, Candes,
 Ramdas, Tibshirani, Predictive inference with the jackknife+, Annals of Statistics 49, 2021).
+
+What a guest's pages hold no probe sees: how many are zeros, how well they are compressed. A VM that
+migrated before has shown it. So what remains of its own records is added, shrunk the more the fewer
+they are, where that errs less on records that were held out; then there are bounds for these VMs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +58,11 @@ class Record:
     happened: float
     group: str
 
+    @property
+    def error(self) -> float:
+        """The logarithm of what happened as a share of what was computed."""
+        return _log(max(0.5, self.happened) / max(0.5, self.computed.likely))
+
 
 @dataclass(frozen=True, slots=True)
 class Correction:
@@ -61,16 +70,31 @@ class Correction:
 
     :param name: which of the three it is.
     :param records: how many it was learnt from.
+    :param own_bounds: where a group has records of its own; None where they do not help.
+    :param known: the records by their groups.
     """
 
     name: str
     model: _Model
     bounds: Range
     records: int
+    own_bounds: Range | None = None
+    known: Mapping[str, Sequence[Record]] = field(default_factory=dict)
 
-    def apply(self, features: Sequence[float], computed: Range) -> Range:
-        """What to expect, with the bounds between which 90 % are meant to be."""
-        return _corrected(computed, self.model(features)).scaled(self.bounds)
+    def apply(self, features: Sequence[float], computed: Range, group: str = "") -> Range:
+        """What to expect, with the bounds between which 90 % are meant to be.
+
+        :param group: what it belongs to, whose own records count more.
+        """
+        by = self.model(features)
+        own = [
+            record.error - self.model(record.features)
+            for record in self.known.get(group, ())
+            if _packed(record.features) == _packed(features)
+        ]
+        if self.own_bounds is None or not own:
+            return _corrected(computed, by).scaled(self.bounds)
+        return _corrected(computed, by + _shift(own)).scaled(self.own_bounds)
 
 
 def features(
@@ -113,20 +137,65 @@ def learn(records: Sequence[Record]) -> Correction | None:
     if len(records) < FEWEST:
         return None
     inputs = np.array([record.features for record in records])
-    errors = np.array([_log(max(0.5, r.happened) / max(0.5, r.computed.likely)) for r in records])
+    errors = np.array([record.error for record in records])
     folds = _folds([record.group for record in records])
     fits: dict[str, _Fit] = {"median": _median, "alike": _alike}
     if len(records) >= FEWEST_LINEAR:
         fits["linear"] = _linear
     held_out = {name: _held_out(fit, inputs, errors, folds) for name, fit in fits.items()}
     best = min(fits, key=lambda name: float(np.abs(errors - held_out[name]).mean()))
-    cases = [
-        (_corrected(record.computed, predicted), record.happened)
-        for record, predicted in zip(records, held_out[best], strict=True)
-    ]
-    bounds = factors(cases)
+    bounds = factors(_cases(records, held_out[best]))
     assert bounds is not None, "there are enough"
-    return Correction(best, fits[best](inputs, errors), bounds, len(records))
+    model = fits[best](inputs, errors)
+    own = _own_bounds(records, errors, held_out[best])
+    return Correction(best, model, bounds, len(records), own, _by_group(records))
+
+
+def _own_bounds(records: Sequence[Record], errors: _Array, predicted: _Array) -> Range | None:
+    """The bounds of those whose groups have other records; None where they are too few, or where
+    these do not help."""
+    remaining = errors - predicted
+    alike: dict[tuple[str, bool], list[int]] = {}
+    for place, record in enumerate(records):
+        alike.setdefault((record.group, _packed(record.features)), []).append(place)
+    shifts = {
+        place: _shift([float(remaining[other]) for other in places if other != place])
+        for places in alike.values()
+        if len(places) > 1
+        for place in places
+    }
+    places = sorted(shifts)
+    if len(places) < FEWEST:
+        return None
+    by = np.array([shifts[place] for place in places])
+    if np.abs(remaining[places] - by).mean() >= np.abs(remaining[places]).mean():
+        return None
+    return factors(_cases([records[place] for place in places], predicted[places] + by))
+
+
+def _cases(records: Sequence[Record], predicted: _Array) -> list[tuple[Range, float]]:
+    return [
+        (_corrected(record.computed, by), record.happened)
+        for record, by in zip(records, predicted, strict=True)
+    ]
+
+
+def _by_group(records: Sequence[Record]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.group, []).append(record)
+    return found
+
+
+def _shift(remaining: Sequence[float]) -> float:
+    """What is added by what remains of some records, at least one: half of it of a single one."""
+    count = len(remaining)
+    return float(np.median(remaining)) * count / (count + 1)
+
+
+def _packed(features: Sequence[float]) -> bool:
+    """Whether pages are compressed by channels."""
+    return len(features) >= _FLAGS and bool(features[-_FLAGS])
 
 
 def _folds(groups: Sequence[str]) -> NDArray[np.int64]:

@@ -72,6 +72,39 @@ def test_wild_records_do_not_bend_it() -> None:
     assert found.apply((0.0,) * 6, COMPUTED).likely == pytest.approx(200, rel=0.2)
 
 
+def of_vms(spread: float) -> list[Record]:
+    """Those of 20 VMs, 4 each: what is off is a factor of its own of each VM."""
+    chance = random.Random(7)
+    found = []
+    for vm in range(20):
+        own = chance.gauss(0, spread)
+        for _ in range(4):
+            given = (chance.uniform(-1, 1), chance.uniform(-1, 1), 0.0, 0.0, 0.0, 0.0)
+            happened = 200 * math.exp(own + chance.gauss(0, 0.05))
+            found.append(Record(given, COMPUTED, happened, f"vm{vm}"))
+    return found
+
+
+def test_a_vm_that_migrated_before_is_forecast_by_its_own_records() -> None:
+    records = of_vms(spread=0.8)
+    found = learn(records)
+    assert found is not None and found.own_bounds is not None
+    own = [r.happened for r in records if r.group == "vm3"]
+    known = found.apply((0.0,) * 6, COMPUTED, "vm3")
+    other = found.apply((0.0,) * 6, COMPUTED, "a stranger")
+    middle = sum(own) / len(own)
+    assert abs(math.log(known.likely / middle)) < abs(math.log(other.likely / middle))
+    assert known.high / known.low < other.high / other.low
+    packed = found.apply((0.0, 0.0, 1.0, 0.0, 1.0, 0.0), COMPUTED, "vm3")
+    assert packed.likely == pytest.approx(other.likely)  # of it the VM has shown nothing
+
+
+def test_own_records_do_not_count_where_vms_are_alike() -> None:
+    found = learn(of_vms(spread=0.0))
+    assert found is not None and found.own_bounds is None
+    assert found.apply((0.0,) * 6, COMPUTED, "vm3") == found.apply((0.0,) * 6, COMPUTED)
+
+
 def test_its_bounds_hold_what_comes_next_as_often_as_is_meant() -> None:
     found = learn(records(200, slope=1.0, noise=0.3))
     assert found is not None

@@ -219,7 +219,7 @@ class ForecastService:
             self._leave_out(record.id, NO_THROUGHPUT)
             return
         learnt = await self._learning.corrections()
-        prospect, computed = _expected(probe, throughput, values, learnt)
+        prospect, computed = _expected(record.vm, probe, throughput, values, learnt)
         by = corrected_by(computed, learnt)
         made = by_probe(prospect, throughput, probe, began, computed, by)
         await keep(self._store, record.id, lambda: made)
@@ -308,7 +308,7 @@ def _candidate(
             )
         )
     else:
-        prospect, computed = _expected(probe, throughput, values, learnt)
+        prospect, computed = _expected(planned.facts.uuid, probe, throughput, values, learnt)
     by = corrected_by(computed, learnt)
     copy = _copy(planned, past, throughput, values)
     if copy is not None:
@@ -330,12 +330,18 @@ def _candidate(
 
 
 def _expected(
-    probe: DirtyProbe, throughput: Throughput, values: dict[str, Value], learnt: Corrections
+    vm: UUID,
+    probe: DirtyProbe,
+    throughput: Throughput,
+    values: dict[str, Value],
+    learnt: Corrections,
 ) -> tuple[Prospect, Computed | None]:
     """What is expected, and what that was corrected from."""
     prospect = expect(probe, throughput, conditions_of(values), compresses(values))
     computed = compute(probe, throughput, values)
-    return (prospect if computed is None else corrected(prospect, computed, learnt)), computed
+    if computed is not None:
+        prospect = corrected(prospect, computed, learnt, vm)
+    return prospect, computed
 
 
 def _copy(

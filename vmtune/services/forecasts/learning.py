@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 import structlog
 
@@ -58,10 +59,13 @@ def compute(probe: DirtyProbe, throughput: Throughput, values: dict[str, Value])
     return Computed(depends_on, figures)
 
 
-def corrected(prospect: Prospect, computed: Computed, learnt: Corrections) -> Prospect:
-    """The prospect with the figures of which enough is learnt; the others have fixed bounds."""
+def corrected(prospect: Prospect, computed: Computed, learnt: Corrections, vm: UUID) -> Prospect:
+    """The prospect with the figures of which enough is learnt; the others have fixed bounds.
+
+    :param vm: whose own records count more.
+    """
     found = {
-        figure: correction.apply(computed.features, computed.figures[figure])
+        figure: correction.apply(computed.features, computed.figures[figure], str(vm))
         for figure, correction in learnt.items()
     }
     return replace(

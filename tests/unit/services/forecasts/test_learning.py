@@ -44,7 +44,7 @@ async def test_what_happened_corrects_the_next_forecast(store: Store) -> None:
     held(store, FEWEST, Happened(True, 2000.0, 500.0, None))
     learnt = await Learning(store).corrections()
     assert set(learnt) == {Figure.TOTAL, Figure.SILENCE}
-    found = corrected(PROSPECT, COMPUTED, learnt)
+    found = corrected(PROSPECT, COMPUTED, learnt, UUID(int=5))
     assert found.total_ms is not None and found.silence_ms is not None
     assert found.total_ms.likely == pytest.approx(2000)
     assert found.silence_ms.likely == pytest.approx(500)
