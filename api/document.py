@@ -48,6 +48,7 @@ def openapi_of(app: FastAPI, *models: type[BaseModel]) -> dict[str, Json]:
         schemas.update(found.pop("$defs", {}))
         schemas[model.__name__] = found
     document = _renamed(document)
+    _title_operations(document["paths"])
     _name_words(document["components"]["schemas"])
     return described(document)
 
@@ -68,6 +69,17 @@ def _renamed(document: dict[str, Json]) -> dict[str, Json]:
         named[short] = {**each, "title": short}
     renamed["components"]["schemas"] = dict(sorted(named.items()))
     return renamed
+
+
+_CAPITALS = {"vm": "VM", "vms": "VMs", "cpu": "CPU", "oidc": "OIDC", "qemus": "QEMUs"}
+
+
+def _title_operations(paths: Mapping[str, dict[str, Json]]) -> None:
+    """Write each operation's summary as a sentence: "Apply to VM" for "Apply To Vm"."""
+    for path in paths.values():
+        for operation in path.values():
+            words = [_CAPITALS.get(word, word) for word in operation["summary"].lower().split()]
+            operation["summary"] = " ".join([words[0][:1].upper() + words[0][1:], *words[1:]])
 
 
 def _name_words(schemas: Mapping[str, dict[str, Json]]) -> None:

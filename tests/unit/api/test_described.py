@@ -33,6 +33,12 @@ def test_it_says_how_to_sign_in_and_where_the_service_is(document: dict[str, Any
     assert [server["url"] for server in document["servers"]] == ["/"]
 
 
+def test_each_operation_has_a_title_in_plain_words(document: dict[str, Any]) -> None:
+    titles = {operation["summary"] for _, operation in operations(document)}
+    assert {"Apply to VM", "List VMs", "Begin OIDC", "Look for changes"} <= titles
+    assert not [each for each in titles if "_" in each or not each[0].isupper()]
+
+
 def test_only_what_is_answered_without_credentials_is_told_to_need_none(
     document: dict[str, Any],
 ) -> None:

@@ -12,7 +12,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Health
+         * Get health
          * @description Health of the service: version, schema and load.
          */
         get: operations["get_health"];
@@ -32,7 +32,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Metrics
+         * Get metrics
          * @description Prometheus metrics, as text or as OpenMetrics; also at /metrics. The
          *     documentation has a page of them. Contacts no host.
          */
@@ -53,7 +53,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Is Live
+         * Is live
          * @description Liveness check for load balancers. Needs no token.
          */
         get: operations["is_live"];
@@ -73,19 +73,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Session
+         * Get session
          * @description Identity and permissions of the caller.
          */
         get: operations["get_session"];
         put?: never;
         /**
-         * Sign In
+         * Sign in
          * @description Sign a browser in with a token; sets an HttpOnly cookie. Each request then needs `csrf` as
          *     X-Vmtune-CSRF too; reads may send it as the parameter `csrf`.
          */
         post: operations["sign_in"];
         /**
-         * Sign Out
+         * Sign out
          * @description Sign the browser out: its cookie becomes invalid.
          */
         delete: operations["sign_out"];
@@ -102,7 +102,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Browsers
+         * List browsers
          * @description The signed-in browsers of all users, sorted by user name.
          */
         get: operations["list_browsers"];
@@ -125,7 +125,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Sign Browser Out
+         * Sign browser out
          * @description Sign a browser out: its cookie becomes invalid. The token that it signed in with stays
          *     valid; revoke it to lock the user out.
          */
@@ -143,7 +143,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Begin Oidc
+         * Begin OIDC
          * @description Redirect a browser to the identity provider.
          */
         get: operations["begin_oidc"];
@@ -163,7 +163,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Finish Oidc
+         * Finish OIDC
          * @description Callback of the identity provider: signs the browser in. Parameters that it does not know are
          *     ignored (RFC 6749, 4.1.2).
          */
@@ -184,14 +184,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Tokens
+         * List tokens
          * @description Tokens, sorted by name, expired and revoked ones included. A caller that is restricted to
          *     some hosts or VMs sees only tokens it has created.
          */
         get: operations["list_tokens"];
         put?: never;
         /**
-         * Create Token
+         * Create token
          * @description Create a token; only this response has its secret. It has at most the permissions of its
          *     creator, and becomes invalid with its creator.
          */
@@ -210,14 +210,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Token
+         * Get token
          * @description One token.
          */
         get: operations["get_token"];
         put?: never;
         post?: never;
         /**
-         * Revoke Token
+         * Revoke token
          * @description Revoke a token: it becomes invalid, with all tokens created with it. Browsers that signed
          *     in with it are signed out.
          */
@@ -235,7 +235,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Audit
+         * List audit
          * @description Entries, newest first unless `sort` says otherwise.
          */
         get: operations["list_audit"];
@@ -255,7 +255,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export Audit
+         * Export audit
          * @description All entries, oldest first: one JSON object per line, or CSV.
          */
         get: operations["export_audit"];
@@ -275,7 +275,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check Audit
+         * Check audit
          * @description Check the hash chain of the audit log.
          */
         get: operations["check_audit"];
@@ -295,7 +295,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Tunables
+         * List tunables
          * @description All tunables: description, accepted values, and route to QEMU.
          */
         get: operations["list_tunables"];
@@ -315,7 +315,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Tunable
+         * Get tunable
          * @description One tunable.
          */
         get: operations["get_tunable"];
@@ -335,7 +335,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Overview
+         * Get overview
          * @description What needs attention, all hosts by load and state, and the migrations of the last 24 hours.
          *     No host is asked.
          */
@@ -356,7 +356,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Activity
+         * List activity
          * @description Migrations, applications, evacuations, campaigns and runs: those that run, then those that
          *     ended last.
          */
@@ -398,14 +398,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Hosts
+         * List hosts
          * @description Hosts, sorted by name unless `sort` says otherwise, each as of the last contact: no host is
          *     asked.
          */
         get: operations["list_hosts"];
         put?: never;
         /**
-         * Add Host
+         * Add host
          * @description Add a host, after a test connection.
          */
         post: operations["add_host"];
@@ -423,21 +423,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Host
+         * Get host
          * @description A host and its current state, or why it does not answer.
          */
         get: operations["get_host"];
         put?: never;
         post?: never;
         /**
-         * Remove Host
+         * Remove host
          * @description Remove a host from vmtune. The host itself, its VMs and their history stay unchanged.
          */
         delete: operations["remove_host"];
         options?: never;
         head?: never;
         /**
-         * Change Host
+         * Change host
          * @description Change the addresses of a host's migration network.
          */
         patch: operations["change_host"];
@@ -452,7 +452,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Set Host Maintenance
+         * Set host maintenance
          * @description Begin or end a host's maintenance. Meanwhile it gets no VMs: migrations to it need an
          *     override, and evacuations pass it over. VMs that it has stay; evacuate it to move them.
          */
@@ -473,7 +473,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Set Host Owner
+         * Set host owner
          * @description Move a host to another service. It must have no running operations.
          */
         put: operations["set_host_owner"];
@@ -492,7 +492,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Host Vms
+         * List host VMs
          * @description The current VMs of a host; as last seen if it does not answer.
          */
         get: operations["list_host_vms"];
@@ -512,7 +512,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Services
+         * List services
          * @description The services that share a PostgreSQL database, and the hosts that each manages. Empty
          *     for a single service.
          */
@@ -533,7 +533,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Findings
+         * List findings
          * @description Host diagnostics: problems of a host, their reasons and remedies.
          */
         get: operations["list_findings"];
@@ -553,7 +553,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check Host
+         * Check host
          * @description Try what a migration needs of a host, or of two, by a new connection. Changes nothing.
          */
         get: operations["check_host"];
@@ -573,7 +573,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Vms
+         * List VMs
          * @description The current VMs of all hosts with their tuning states as of the last check. VMs of hosts
          *     that do not answer are listed as last seen, with `state` unknown and the reason.
          */
@@ -594,7 +594,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Vm
+         * Get VM
          * @description A VM and its QEMU, probed now, with the current values of all readable tunables.
          */
         get: operations["get_vm"];
@@ -615,7 +615,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Replace Labels
+         * Replace labels
          * @description Replace all labels of a VM.
          */
         put: operations["replace_labels"];
@@ -634,7 +634,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Explain Vm
+         * Explain VM
          * @description Explain which assignment the VM gets, and why.
          */
         get: operations["explain_vm"];
@@ -654,7 +654,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Effective
+         * Get effective
          * @description The current values of all tunables, including those of the host.
          */
         get: operations["get_effective"];
@@ -676,7 +676,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Plan Vm
+         * Plan VM
          * @description Plan an application or migration: changes, their routes, and findings. Changes nothing. With
          *     an intent: the settings that are chosen for it and why, and the nearest that can be kept.
          */
@@ -697,7 +697,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Forecast Vm
+         * Forecast VM
          * @description Forecast a migration: how long it takes, how long the guest stands still, whether it ends by
          *     itself. Measures for some 17 s how the guest dirties its memory, unless that was done within
          *     the last 10 minutes. Changes nothing.
@@ -719,7 +719,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Apply To Vm
+         * Apply to VM
          * @description Apply a profile and read all values back. Check `state`: an application that failed
          *     half-way is recorded as failed, with all values restored.
          */
@@ -740,7 +740,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Verify Vm
+         * Verify VM
          * @description Compare the VM's current values to its active application, or else its assignment. The
          *     result is the VM's tuning state in lists until the next check.
          */
@@ -759,13 +759,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Drift Scans
+         * List drift scans
          * @description The last scan of each host, and whether another one is pending. Contacts no host.
          */
         get: operations["list_drift_scans"];
         put?: never;
         /**
-         * Start Drift Scans
+         * Start drift scans
          * @description Start a drift scan: compare every running VM of a host, or of all hosts, to its profile.
          *     It only reads. The service also scans at the interval of the setting
          *     `drift_scan_interval_s`.
@@ -785,7 +785,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Drifts
+         * List drifts
          * @description The VMs that drift, since when, and in which tunables, as of the last scan. Contacts no
          *     host.
          */
@@ -806,7 +806,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Pools
+         * Get pools
          * @description The coroutine pool of a VM and vm.max_map_count: worst case and current use.
          */
         get: operations["get_pools"];
@@ -826,7 +826,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Pools
+         * List pools
          * @description The pools of a host's running VMs, closest to the limit first.
          */
         get: operations["list_pools"];
@@ -846,19 +846,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Limits
+         * Get limits
          * @description The limits of this machine that vmtune can raise, with requests and original values.
          */
         get: operations["get_limits"];
         /**
-         * Set Limits
+         * Set limits
          * @description Raise limits, now and after a reboot, until they are restored. Needs the setting
          *     `host_changes`. Higher limits stay unchanged.
          */
         put: operations["set_limits"];
         post?: never;
         /**
-         * Restore Limits
+         * Restore limits
          * @description Restore all limits, but not below what running VMs need: those are restored when the VMs
          *     have stopped.
          */
@@ -876,7 +876,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Profile Templates
+         * List profile templates
          * @description Values and steps to begin a profile with: for usual situations, and as other managers of
          *     VMs migrate. All of them; there is one page.
          */
@@ -897,13 +897,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Profiles
+         * List profiles
          * @description Profiles at their current revisions, sorted by name.
          */
         get: operations["list_profiles"];
         put?: never;
         /**
-         * Create Profile
+         * Create profile
          * @description Create a profile at revision 1.
          */
         post: operations["create_profile"];
@@ -923,7 +923,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Check Values
+         * Check values
          * @description Validate values, steps and an intent: returns values and steps converted, or the errors.
          *     Stores nothing.
          */
@@ -942,26 +942,26 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Profile
+         * Get profile
          * @description A profile at its current revision.
          */
         get: operations["get_profile"];
         /**
-         * Replace Profile
+         * Replace profile
          * @description Replace all values and steps, as a new revision. Omitted tunables are unset; an omitted
          *     intent stays, and null removes it.
          */
         put: operations["replace_profile"];
         post?: never;
         /**
-         * Delete Profile
+         * Delete profile
          * @description Delete a profile. Records keep its revisions.
          */
         delete: operations["delete_profile"];
         options?: never;
         head?: never;
         /**
-         * Amend Profile
+         * Amend profile
          * @description Change some values, the steps or the description, as a new revision. Null unsets a
          *     tunable.
          */
@@ -976,7 +976,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Revisions
+         * List revisions
          * @description Revisions of a profile, newest first, also of a deleted profile.
          */
         get: operations["list_revisions"];
@@ -996,7 +996,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Revision
+         * Get revision
          * @description One revision, also of a deleted profile.
          */
         get: operations["get_revision"];
@@ -1018,7 +1018,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Restore Revision
+         * Restore revision
          * @description Create a new revision with the values and steps of an older one.
          */
         post: operations["restore_revision"];
@@ -1036,7 +1036,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Assignments
+         * List assignments
          * @description Assignments, oldest first.
          */
         get: operations["list_assignments"];
@@ -1060,7 +1060,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Assignment
+         * Get assignment
          * @description One assignment.
          */
         get: operations["get_assignment"];
@@ -1084,7 +1084,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Applications
+         * List applications
          * @description Applications, newest first.
          */
         get: operations["list_applications"];
@@ -1104,7 +1104,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Application
+         * Get application
          * @description One application.
          */
         get: operations["get_application"];
@@ -1126,7 +1126,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revert Application
+         * Revert application
          * @description Restore the values from before the application, and verify them by reading back.
          */
         post: operations["revert_application"];
@@ -1144,13 +1144,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Migrations
+         * List migrations
          * @description Migrations, newest first unless `sort` says otherwise.
          */
         get: operations["list_migrations"];
         put?: never;
         /**
-         * Start Migration
+         * Start migration
          * @description Start a live migration. It is a job that survives a restart of the service.
          */
         post: operations["start_migration"];
@@ -1168,21 +1168,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Migration
+         * Get migration
          * @description One migration and its current state.
          */
         get: operations["get_migration"];
         put?: never;
         post?: never;
         /**
-         * Abort Migration
+         * Abort migration
          * @description Abort a migration. `abort` of the record says whether the abort was in time.
          */
         delete: operations["abort_migration"];
         options?: never;
         head?: never;
         /**
-         * Change Migration
+         * Change migration
          * @description Change values of a running migration, switch it to post-copy, or pause its guest until it
          *     ends. The change is recorded like a step; values are restored if the migration does not
          *     complete. `controls` of the record says what is possible.
@@ -1200,7 +1200,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Recover Migration
+         * Recover migration
          * @description Give a migration that is paused in post-copy a new connection between its two QEMUs. The
          *     answer comes once the migration goes on, or with the reason why it stays paused. Each attempt
          *     is in `step_records`.
@@ -1220,7 +1220,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Samples
+         * List samples
          * @description Samples, oldest first. Samples of the same millisecond stay on one page, which may
          *     therefore exceed *limit* by a few.
          */
@@ -1241,7 +1241,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Disk Samples
+         * List disk samples
          * @description Samples of the disks that a migration copies, one of each disk a second, oldest first. Those
          *     of the same millisecond stay on one page.
          */
@@ -1262,7 +1262,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Rounds
+         * List rounds
          * @description Rounds of the dirty-ring reaper, oldest first; only the newest are stored.
          */
         get: operations["list_rounds"];
@@ -1282,7 +1282,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Evacuations
+         * List evacuations
          * @description Evacuations of all hosts, newest first.
          */
         get: operations["list_evacuations"];
@@ -1302,13 +1302,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Host Evacuations
+         * List host evacuations
          * @description Evacuations of a host, newest first.
          */
         get: operations["list_host_evacuations"];
         put?: never;
         /**
-         * Start Evacuation
+         * Start evacuation
          * @description Start an evacuation: move all VMs of a host to other hosts. It is a job that survives
          *     restarts of the service. VMs with blockers are not moved; they are listed with the reason.
          */
@@ -1329,7 +1329,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Plan Evacuation
+         * Plan evacuation
          * @description Plan an evacuation: destinations and preflight findings of each VM. Changes nothing.
          */
         post: operations["plan_evacuation"];
@@ -1347,14 +1347,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Evacuation
+         * Get evacuation
          * @description One evacuation and its progress.
          */
         get: operations["get_evacuation"];
         put?: never;
         post?: never;
         /**
-         * Cancel Evacuation
+         * Cancel evacuation
          * @description Cancel an evacuation: running migrations are aborted, waiting VMs are not migrated.
          */
         delete: operations["cancel_evacuation"];
@@ -1371,7 +1371,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Leaving Vms
+         * List leaving VMs
          * @description The VMs of an evacuation in order of migration, with their states.
          */
         get: operations["list_leaving_vms"];
@@ -1393,7 +1393,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause Evacuation
+         * Pause evacuation
          * @description Pause an evacuation: start no more migrations. Running migrations continue.
          */
         post: operations["pause_evacuation"];
@@ -1413,7 +1413,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resume Evacuation
+         * Resume evacuation
          * @description Resume a paused evacuation.
          */
         post: operations["resume_evacuation"];
@@ -1431,7 +1431,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check Forecasts
+         * Check forecasts
          * @description Compare forecasts with what happened: their errors, how often their bounds held, and whether
          *     what was to end did; by profile, hosts and week. Next to it: what users have without.
          */
@@ -1452,7 +1452,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Migration Forecasts
+         * List migration forecasts
          * @description The forecasts of a migration, and what came of them; or why none was made before it.
          */
         get: operations["list_migration_forecasts"];
@@ -1474,7 +1474,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Vm Arrives
+         * VM arrives
          * @description Announce an incoming migration and get the XML with the values of the VM's profile. For
          *     the libvirt hook (`migrate begin`): on the service's host by the unix socket, on other hosts
          *     with a token of the scope `hook`, restricted to the host that asks.
@@ -1494,13 +1494,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Webhooks
+         * List webhooks
          * @description Webhooks, by name, without their secrets.
          */
         get: operations["list_webhooks"];
         put?: never;
         /**
-         * Create Webhook
+         * Create webhook
          * @description Create a webhook; only this response has its secret. What happens from now on is sent.
          */
         post: operations["create_webhook"];
@@ -1518,21 +1518,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Webhook
+         * Get webhook
          * @description One webhook.
          */
         get: operations["get_webhook"];
         put?: never;
         post?: never;
         /**
-         * Delete Webhook
+         * Delete webhook
          * @description Delete a webhook with its deliveries.
          */
         delete: operations["delete_webhook"];
         options?: never;
         head?: never;
         /**
-         * Change Webhook
+         * Change webhook
          * @description Change a webhook, or make it rest.
          */
         patch: operations["change_webhook"];
@@ -1548,7 +1548,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Rotate Webhook Secret
+         * Rotate webhook secret
          * @description Give a webhook a new secret; only this response has it. For 24 hours notifications are
          *     signed with both.
          */
@@ -1569,7 +1569,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send Test Delivery
+         * Send test delivery
          * @description Send a test notification. The delivery's record says what came of it.
          */
         post: operations["send_test_delivery"];
@@ -1587,7 +1587,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Deliveries
+         * List deliveries
          * @description Deliveries of a webhook, newest first.
          */
         get: operations["list_deliveries"];
@@ -1609,7 +1609,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replay Delivery
+         * Replay delivery
          * @description Send a delivery again, under the same `webhook-id`.
          */
         post: operations["replay_delivery"];
@@ -1627,7 +1627,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Scenarios
+         * List scenarios
          * @description Scenarios, and whether they can run on this machine with that QEMU.
          */
         get: operations["list_scenarios"];
@@ -1647,7 +1647,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Scenario
+         * Get scenario
          * @description One predefined scenario in full; with the suffix `.quick`, its small variant.
          */
         get: operations["get_scenario"];
@@ -1667,7 +1667,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Measured Scenarios
+         * List measured scenarios
          * @description Scenarios that have runs: predefined and custom ones.
          */
         get: operations["list_measured_scenarios"];
@@ -1687,7 +1687,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Metrics
+         * List metrics
          * @description The metrics of runs: what each measures, and which direction is better.
          */
         get: operations["list_metrics"];
@@ -1707,7 +1707,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Metric
+         * Get metric
          * @description One metric.
          */
         get: operations["get_metric"];
@@ -1727,7 +1727,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Qemus
+         * List QEMUs
          * @description The QEMUs of the settings that runs can use.
          */
         get: operations["list_qemus"];
@@ -1747,13 +1747,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Runs
+         * List runs
          * @description Runs with their metrics, newest first.
          */
         get: operations["list_runs"];
         put?: never;
         /**
-         * Start Run
+         * Start run
          * @description Start a run. It waits until no other run is active on this machine, and is executed as a
          *     job. If the service is killed meanwhile, it records the run as interrupted at its next start.
          *
@@ -1778,7 +1778,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Import Run
+         * Import run
          * @description Import an exported run, or a report of QEMU's guestperf. A run that exists already is
          *     refused: it would count twice. One file is read at a time.
          */
@@ -1797,14 +1797,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Run
+         * Get run
          * @description One run; its series have routes of their own.
          */
         get: operations["get_run"];
         put?: never;
         post?: never;
         /**
-         * Cancel Run
+         * Cancel run
          * @description Cancel a run. Its state is cancelled once all its processes have stopped.
          */
         delete: operations["cancel_run"];
@@ -1821,7 +1821,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Samples
+         * List run samples
          * @description Samples of its migration, oldest first.
          */
         get: operations["list_run_samples"];
@@ -1841,7 +1841,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Passes
+         * List run passes
          * @description Passes of its guest's workers over their memory, oldest first.
          */
         get: operations["list_run_passes"];
@@ -1861,7 +1861,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Silences
+         * List run silences
          * @description Gaps in its guest's heartbeat, oldest first.
          */
         get: operations["list_run_silences"];
@@ -1881,7 +1881,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Cpu
+         * List run CPU
          * @description CPU time of its two QEMUs, oldest first.
          */
         get: operations["list_run_cpu"];
@@ -1901,7 +1901,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Rounds
+         * List run rounds
          * @description Rounds of its dirty-ring reaper, oldest first; none without a reaper.
          */
         get: operations["list_run_rounds"];
@@ -1921,7 +1921,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Processes
+         * List run processes
          * @description Samples of the QEMU of a block run, oldest first; none for other kinds.
          */
         get: operations["list_run_processes"];
@@ -1941,7 +1941,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Run Cpu Marks
+         * List run CPU marks
          * @description CPU time of the QEMU of a block run, oldest first; none for other kinds.
          */
         get: operations["list_run_cpu_marks"];
@@ -1961,7 +1961,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Plot Run
+         * Plot run
          * @description Plots of an ended run, as a self-contained HTML page.
          */
         get: operations["plot_run"];
@@ -1981,7 +1981,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export Run
+         * Export run
          * @description Export an ended run as a file.
          */
         get: operations["export_run"];
@@ -2001,7 +2001,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Environment
+         * Get environment
          * @description The environment with this fingerprint.
          */
         get: operations["get_environment"];
@@ -2021,13 +2021,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Campaigns
+         * List campaigns
          * @description Campaigns, newest first.
          */
         get: operations["list_campaigns"];
         put?: never;
         /**
-         * Start Campaign
+         * Start campaign
          * @description Start a campaign: its runs are executed one after the other, in randomised blocks, and
          *     continue after a restart of the service. Blocks, primary metric, margin and profile revisions
          *     are fixed from now on. A campaign that loads a running VM needs the scope `apply` too.
@@ -2049,7 +2049,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Forecast Campaign
+         * Forecast campaign
          * @description Forecast the detectable difference and the duration of a campaign, without starting it.
          */
         post: operations["forecast_campaign"];
@@ -2067,14 +2067,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Campaign
+         * Get campaign
          * @description One campaign and its progress.
          */
         get: operations["get_campaign"];
         put?: never;
         post?: never;
         /**
-         * Cancel Campaign
+         * Cancel campaign
          * @description Cancel a campaign. The current run is cancelled; completed runs are kept.
          */
         delete: operations["cancel_campaign"];
@@ -2091,7 +2091,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Planned Runs
+         * List planned runs
          * @description The runs of a campaign in order of execution, future ones included, with their states.
          */
         get: operations["list_planned_runs"];
@@ -2113,7 +2113,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause Campaign
+         * Pause campaign
          * @description Pause a campaign: start no more runs. The current run continues to its end.
          */
         post: operations["pause_campaign"];
@@ -2133,7 +2133,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resume Campaign
+         * Resume campaign
          * @description Resume a paused campaign.
          */
         post: operations["resume_campaign"];
@@ -2151,13 +2151,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Studies
+         * List studies
          * @description Studies, newest first.
          */
         get: operations["list_studies"];
         put?: never;
         /**
-         * Start Study
+         * Start study
          * @description Start a study: it searches for better settings, and holds the best few against the default
          *     and the current profile in a campaign of fresh runs. A winner becomes a profile that is
          *     assigned to nothing. One study has the machine at a time, and it continues after a restart of
@@ -2180,7 +2180,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Plan Study
+         * Plan study
          * @description Show what a study would vary and begin with on this machine, without starting it.
          */
         post: operations["plan_study"];
@@ -2198,14 +2198,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Study
+         * Get study
          * @description One study, its progress and its result.
          */
         get: operations["get_study"];
         put?: never;
         post?: never;
         /**
-         * Cancel Study
+         * Cancel study
          * @description Cancel a study. The current run is cancelled; what was measured is kept.
          */
         delete: operations["cancel_study"];
@@ -2222,7 +2222,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Trials
+         * List trials
          * @description The settings that a study tried, with the run of each.
          */
         get: operations["list_trials"];
@@ -2242,7 +2242,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Study Analysis
+         * Get study analysis
          * @description What a study's trials say so far: the importance of each tunable, and the trials that trade
          *     its goals against each other best. These are the search's own figures, and no verdict.
          */
@@ -2265,7 +2265,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause Study
+         * Pause study
          * @description Pause a study: start no more runs. The current run continues to its end, and other studies
          *     may run meanwhile.
          */
@@ -2286,7 +2286,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resume Study
+         * Resume study
          * @description Resume a paused study.
          */
         post: operations["resume_study"];
@@ -2304,7 +2304,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Comparison
+         * Get comparison
          * @description Compare B to A: effects with confidence intervals, verdicts, differences of the
          *     environments, and all values they are computed from.
          */
@@ -2325,7 +2325,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Comparison Report
+         * Get comparison report
          * @description The comparison as a file: a self-contained HTML page, Markdown, or the values as CSV.
          */
         get: operations["get_comparison_report"];
@@ -2345,7 +2345,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get History
+         * Get history
          * @description A metric of a scenario over time, in the newest 2,000 runs that have it, with its change
          *     points (from 20 runs on). An item is a setup with all its runs; the one with most runs comes
          *     first.
@@ -2367,7 +2367,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export History
+         * Export history
          * @description The history of one setup as CSV, a run on each line: `time`, `run`, `environment` and the
          *     metric. Apache Otava reads it.
          */
@@ -2388,7 +2388,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Changes
+         * List changes
          * @description Changes that were found in histories, the latest first. The service looks every 15 minutes
          *     at scenarios with new runs: at the primary metric of their kind, and at the downtime.
          */
@@ -2411,7 +2411,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Look For Changes
+         * Look for changes
          * @description Look at all scenarios with new runs now; answers with the changes that are not triaged.
          */
         post: operations["look_for_changes"];
@@ -2430,7 +2430,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Triage Change
+         * Triage change
          * @description Decide about a change: `known`, `accepted` or `to_fix`, with a note; `open` takes the
          *     decision back.
          */
@@ -2450,13 +2450,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Schedules
+         * List schedules
          * @description Campaigns that are started again and again, by name.
          */
         get: operations["list_schedules"];
         put?: never;
         /**
-         * Create Schedule
+         * Create schedule
          * @description Start a campaign every so often: one at a time, and never while a migration or evacuation is
          *     under way. When one begins, the run that is under way is cancelled and repeated later.
          */
@@ -2478,7 +2478,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete Schedule
+         * Delete schedule
          * @description Start it no more. A campaign under way continues.
          */
         delete: operations["delete_schedule"];
@@ -2495,7 +2495,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List References
+         * List references
          * @description The sources of published tables.
          */
         get: operations["list_references"];
@@ -2515,7 +2515,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Reference
+         * Get reference
          * @description One source: its setup and its tables, with recomputed ratios and changes.
          */
         get: operations["get_reference"];
@@ -2535,7 +2535,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Follow Events
+         * Follow events
          * @description Events as they happen. `event` is the topic, `data` is an EventView.
          *
          *     Stored events have an `id` to resume after; progress events have none and are not

@@ -1,3 +1,4 @@
+import { Stack } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { runPasses, runSamples } from "../../api/bench";
@@ -15,7 +16,7 @@ export function RunSeries({ run }: { run: Schemas["RunDetail"] }) {
   const rateChart = useMemo(() => rates(found.data ?? []), [found.data]);
   const remainingChart = useMemo(() => remaining(found.data ?? [], bytes), [found.data]);
   return (
-    <>
+    <Stack hasGutter>
       <Section title="Migration over time">
         {run.lengths.samples ? (
           <Async query={found}>
@@ -36,7 +37,7 @@ export function RunSeries({ run }: { run: Schemas["RunDetail"] }) {
         )}
       </Section>
       {run.lengths.passes ? <Guest run={run} /> : null}
-    </>
+    </Stack>
   );
 }
 
