@@ -73,9 +73,13 @@ def test_those_of_ended_migrations_that_are_not_settled_are_left(store: Store) -
     for id in (ended, runs, unknown, settled):
         store.forecasts.keep(id, MADE)
         store.forecasts.keep(id, NEVER)
-    for id in (ended, settled):
-        store.migrations.update(id, state=MigrationState.COMPLETED)
-    store.migrations.update(unknown, state=MigrationState.UNKNOWN)
+    for id, end in (
+        (ended, MigrationState.COMPLETED),
+        (unknown, MigrationState.UNKNOWN),
+        (settled, MigrationState.COMPLETED),
+    ):
+        for state in (MigrationState.PREPARING, MigrationState.STARTING, end):
+            store.migrations.update(id, state=state)
     store.forecasts.settle(settled, lambda figures: CAME, AT)
     assert store.forecasts.left(10) == (ended,)
     assert store.forecasts.left(0) == ()
