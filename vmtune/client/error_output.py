@@ -1,5 +1,7 @@
 """Errors as the command prints them, always on stderr."""
 
+# ruff: noqa: PLC0415 - imported where needed: a command is to start in a blink
+
 from __future__ import annotations
 
 import json
@@ -20,11 +22,15 @@ def print_error(error: VmtuneError, as_json: bool) -> None:
         document = error.document() if isinstance(error, ClientError) else problem_document(error)
         click.echo(json.dumps(document, indent=2, ensure_ascii=False), err=True)
         return
+    from vmtune.client.views.output import prose, remedy
+
     for problem in error.problems:
         where = f"{problem.field}: " if problem.field else ""
-        click.echo(f"error: {where}{_one_line(problem.message)}", err=True)
+        lines = [*prose(f"error: {where}{_one_line(problem.message)}", err=True)]
         if problem.remedy:
-            click.echo(f"  remedy: {_one_line(problem.remedy)}", err=True)
+            lines += remedy(_one_line(problem.remedy), err=True)
+        for line in lines:
+            click.echo(line, err=True)
 
 
 def usage_error(error: click.ClickException) -> VmtuneError:
@@ -42,7 +48,7 @@ def usage_error(error: click.ClickException) -> VmtuneError:
 
 
 def _unknown_command(ctx: click.Context, name: str, remedy: str) -> VmtuneError:
-    from vmtune.client.near import near  # noqa: PLC0415 - only where it is used
+    from vmtune.client.near import near
 
     group = ctx.command
     names = group.list_commands(ctx) if isinstance(group, click.Group) else ()

@@ -14,7 +14,7 @@ from tests.support import api_documents as docs
 from vmtune.client.commands.tuning import plan
 from vmtune.client.session import Session
 from vmtune.client.views import render
-from vmtune.client.views.output import Column, fields, line, paint, table
+from vmtune.client.views.output import Column, fields, line, paint, remedy, table
 
 COLUMNS = (Column("NAME"), Column("SIZE", right=True), Column("WHY", wraps=True))
 ROWS = [("a", "10 MiB", "short"), ("much_longer_name", "5 B", "because of this and of that " * 4)]
@@ -109,6 +109,13 @@ def test_a_long_problem_is_broken_between_words() -> None:
     lines = [click.unstyle(each) for each in render.problems([row])]
     assert len(lines) == 5
     assert all(len(each) <= 80 for each in lines)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_command_that_is_to_be_run_stays_whole() -> None:
+    command = "run: sysctl -w " + "net.core.rmem_max=1048576 " * 4
+    assert list(remedy(command)) == [f"  remedy: {command}"]
+    assert len(list(remedy("start it " * 12))) == 2
 
 
 def test_fields_leave_out_what_is_empty() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vmtune.client.views.forecast_checks import corrections
 from vmtune.client.views.outlook import about, helps
-from vmtune.client.views.output import Column, paint, table
+from vmtune.client.views.output import Column, paint, prose, remedy, table
 from vmtune.client.views.render import profile, rate, size
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ def _remarks(each: Document, *, alone: bool) -> Iterator[str]:
     for code in each["blockers"]:
         yield paint(f"{name}the plan has a blocker: {code}", "red")
     for note in each["notes"]:
-        yield f"{name}note: {note['message']}"
+        yield from prose(f"{name}note: {note['message']}")
         if note["remedy"]:
-            yield f"  remedy: {note['remedy']}"
+            yield from remedy(note["remedy"])
 
 
 def _copy(copy: Document) -> str:

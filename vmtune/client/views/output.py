@@ -218,9 +218,20 @@ def _bold(title: str) -> str:
     return click.style(title, bold=True) if title and _styled() else title
 
 
-def prose(text: str, indent: str = "") -> Iterator[str]:
-    """*text* in lines that a terminal does not break within a word; one line when piped."""
-    if not sys.stdout.isatty():
+def remedy(text: str, indent: str = "  ", err: bool = False) -> Iterator[str]:
+    """What to do, as :func:`prose`; a command that is to be run stays in one line: it is copied."""
+    if text.startswith("run: "):
+        yield f"{indent}remedy: {text}"
+    else:
+        yield from prose(f"remedy: {text}", indent, err)
+
+
+def prose(text: str, indent: str = "", err: bool = False) -> Iterator[str]:
+    """*text* in lines that a terminal does not break within a word; one line when piped.
+
+    :param err: it goes to stderr.
+    """
+    if not (sys.stderr if err else sys.stdout).isatty():
         yield indent + text
         return
     width = max(_NARROWEST, shutil.get_terminal_size().columns)

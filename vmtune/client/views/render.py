@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from vmtune.client.connection.http import Document
-from vmtune.client.views.output import Column, paint, prose, table
+from vmtune.client.views.output import Column, paint, prose, remedy, table
 from vmtune.units import Unit, approximate
 
 _MS_IN_S = 1000
@@ -119,4 +119,4 @@ def problems(rows: Iterable[Document], color: str = "red") -> Iterator[str]:
         where = f"{row['field']}: " if row.get("field") else ""
         yield from (paint(each, color) for each in prose(f"{where}{row['message']}"))
         if row.get("remedy"):
-            yield from prose(f"remedy: {row['remedy']}", indent="  ")
+            yield from remedy(row["remedy"])

@@ -13,7 +13,7 @@ from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_sess
 from vmtune.client.views import render
 from vmtune.client.views.controllers import step_lines
 from vmtune.client.views.intent import intent_plan_lines
-from vmtune.client.views.output import Column, paint, table
+from vmtune.client.views.output import Column, paint, prose, remedy, table
 from vmtune.client.vms import resolve
 
 _WHEN = {
@@ -105,9 +105,11 @@ def finding_lines(finding: Document) -> Iterator[str]:
     blocks = finding["severity"] == "blocker"
     where = f"{finding['tunable']}: " if finding["tunable"] else ""
     word = paint(f"{finding['severity']} {finding['code']}", "red" if blocks else "yellow")
-    yield f"{word}: {where}{finding['message']}"
+    first, *more = prose(f"{finding['severity']} {finding['code']}: {where}{finding['message']}")
+    yield first.replace(f"{finding['severity']} {finding['code']}", word, 1)
+    yield from more
     if finding["remedy"]:
-        yield f"  remedy: {finding['remedy']}"
+        yield from remedy(finding["remedy"])
 
 
 def _verdict(document: Document) -> str:
