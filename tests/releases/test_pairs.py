@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from tests.support.live import Live, wait_for
-from tests.support.machines import CHECKOUT, why_no_machines
+from tests.support.machines import CHECKOUT, on, said, why_no_machines
 from tests.support.releases import RELEASES, pairs, release_pair
 from vmtune import lab
 from vmtune.model.workload import Workload
@@ -29,6 +30,9 @@ PROFILES: dict[str, dict[str, Any]] = {
     "parallel": {"multifd": True, "multifd_channels": 3, "max_bandwidth_bytes_per_s": 16 << 20},
     "encrypted": {"tls": True},
 }  # fmt: skip
+COPIES = {"local-disk": {"copy_storage": True, "copy_source_images": "remove"}}
+FOLDER = "/var/lib/libvirt/images"
+IMAGE = f"{FOLDER}/local.raw"
 RECORD = CHECKOUT / "docs/generator/releases.json"
 
 
@@ -43,7 +47,7 @@ def pair(
         for name, release in (("a", "older"), ("b", "newer")):
             host = live.client.get(f"/hosts/{name}")
             seen[f"{release}_has"] = {what: host[f"{what}_version"] for what in ("qemu", "libvirt")}
-        for name, values in PROFILES.items():
+        for name, values in (PROFILES | COPIES).items():
             live.profile(name, **values)
         yield live, seen
     if os.environ.get("RECORD_RELEASES"):
@@ -87,6 +91,53 @@ def test_a_vm_goes_to_the_newer_release_and_back(
             seen["migrations"].append(
                 {"profile": profile, "to": "newer" if to == "b" else "older",
                  "effective": in_force}
+            )  # fmt: skip
+
+
+@contextmanager
+def local_disk(live: Live, vm: lab.LabVm) -> Iterator[str]:
+    """An image on the older machine's own storage, half full, and what is in it; gone from both."""
+    a = live.status.hosts[0]
+    said(a, "mkdir", "-p", FOLDER)
+    # The releases' roots have no qemu-img.
+    said(a, "dd", "if=/dev/urandom", f"of={IMAGE}", "bs=1M", "count=32", "status=none")
+    said(a, "truncate", "--size", "64M", IMAGE)
+    said(live.status.hosts[1], "mkdir", "-p", FOLDER)
+    options = ("--live", "--config", "--driver", "qemu", "--subdriver", "raw", "--cache", "none")
+    lab.virsh(a.uri, "attach-disk", vm.name, IMAGE, "vda", *options)
+    try:
+        yield digest(a)
+    finally:
+        for host in live.status.hosts:
+            on(host, "rm", "-f", IMAGE)
+
+
+def digest(host: lab.HostStatus) -> str:
+    return said(host, "sha256sum", IMAGE)
+
+
+def test_a_local_disk_is_copied_to_the_newer_release_and_back(
+    pair: tuple[Live, dict[str, Any]],
+) -> None:
+    live, seen = pair
+    hosts = dict(zip("ab", live.status.hosts, strict=True))
+    with live.vm(**SMALL) as vm, local_disk(live, vm) as content:
+        for to in "ba":
+            here = "b" if to == "a" else "a"
+            done = live.ended(live.migrate(vm, to, profile="local-disk"))
+            assert (done["state"], done["problems"]) == ("completed", []), done["failure"]
+            (disk,) = done["disks"]
+            assert (disk["target"], disk["created"], disk["source_image"]) == (
+                "vda", True, "removed",
+            )  # fmt: skip
+            proven = {each["tunable"]: each["status"] for each in done["outcomes"]}
+            assert proven == dict.fromkeys(COPIES["local-disk"], "effective")
+            assert live.states(vm) == {to: "running"}
+            assert digest(hosts[to]) == content
+            assert on(hosts[here], "test", "-e", IMAGE).returncode == 1
+            seen["migrations"].append(
+                {"profile": "local-disk", "to": "newer" if to == "b" else "older",
+                 "effective": sorted(proven)}
             )  # fmt: skip
 
 
