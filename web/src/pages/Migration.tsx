@@ -79,7 +79,16 @@ export default function MigrationPage() {
         <Async query={found}>
           {(data) => (
             <Stack hasGutter>
-              {!data.ended && !paused && (
+              {data.queued && (
+                <StackItem>
+                  <Alert
+                    isInline
+                    variant="info"
+                    title={`${data.vm_name} waits in the queue: ${data.waiting_reason}`}
+                  />
+                </StackItem>
+              )}
+              {!data.ended && !paused && !data.queued && (
                 <>
                   <StackItem>
                     <MigrationProgress title={`${data.vm_name} is migrating`} progress={progress} />
@@ -88,7 +97,7 @@ export default function MigrationPage() {
                   <StackItem>
                     <Facts title="Now" facts={standing(data, progress, latest)} spread />
                   </StackItem>
-                  {!data.queued && !inPostcopy && (
+                  {!inPostcopy && (
                     <StackItem>
                       <Change
                         id={id}
