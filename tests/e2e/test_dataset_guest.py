@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import tempfile
@@ -12,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from tests.perf import dataset
 from tests.perf.dataset import migrate_all
 from tests.perf.dataset_drawn import Drawn
-from tests.perf.dataset_guest import wandering_guest
+from tests.perf.dataset_guest import WanderingGuest, Went, wandering_guest
 from tests.support.qemu import installed
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.migration import Scenario, VmShape
@@ -90,3 +92,25 @@ async def test_one_probe_serves_all_and_a_killed_guest_is_started_again(
     probes = [one["probe"] for one in found if one["state"] == "completed"]
     assert probes[0]["number"] == 0
     assert all(probe == probes[0] for probe in probes)
+
+
+async def test_one_that_hangs_does_not_hold_up_the_rest(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dirty_probe, "WINDOWS_MS", (64, 256))
+    monkeypatch.setattr(dirty_probe, "WHOLE_SECONDS_MS", (1000,))
+    monkeypatch.setattr(dataset, "_WITHIN_S", 10)
+    migrate, hung = WanderingGuest.migrate, []
+
+    async def hangs_once(guest: WanderingGuest, scenario: Scenario) -> Went:
+        if not hung:
+            hung.append(scenario)
+            await asyncio.Event().wait()
+        return await migrate(guest, scenario)
+
+    monkeypatch.setattr(WanderingGuest, "migrate", hangs_once)
+    found: list[dict[str, Any]] = []  # any: JSON
+    group = [Drawn(number, "stock", "in order", with_values()) for number in range(2)]
+    await migrate_all(group, base, None, found.append)
+    assert [one["state"] for one in found] == ["not run", "completed"]
+    assert found[0]["failure"] == "it took more than 10 s"

@@ -32,6 +32,9 @@ from vmtune.errors import SetupError, VmtuneError
 from vmtune.forecast.probe import DirtyProbe
 
 COUNT = 100
+_WITHIN_S = 180
+"""A probe and a migration take less by far: what takes longer hangs, and must not hold up the
+rest."""
 _GOES_ON = (RunState.COMPLETED, RunState.NOT_CONVERGED)
 _Migration = dict[str, Any]  # any: JSON
 
@@ -52,13 +55,15 @@ async def migrate_all(
             try:
                 if guest is None:
                     guest = await _started(stack, one, at)
-                if probed is None:
-                    probed = _probed(one.number, *await guest.probe())
-                went = await guest.migrate(one.scenario)
+                async with asyncio.timeout(_WITHIN_S):
+                    if probed is None:
+                        probed = _probed(one.number, *await guest.probe())
+                    went = await guest.migrate(one.scenario)
             except SetupError:
                 raise
-            except VmtuneError as error:
-                to(_asked(one) | {"state": "not run", "failure": str(error)})
+            except (VmtuneError, TimeoutError) as error:
+                failure = str(error) or f"it took more than {_WITHIN_S} s"
+                to(_asked(one) | {"state": "not run", "failure": failure})
                 again = True
             else:
                 to(_asked(one) | _seen(went) | {"probe": probed, "load": went.load})
