@@ -137,6 +137,10 @@ def test_milliseconds(count: int | None, text: str) -> None:
     assert render.milliseconds(count) == text
 
 
+def test_a_figure_of_a_benchmark_keeps_its_tenths_of_a_second() -> None:
+    assert render.metric("total_time_ms", 144_400) == "144.4 s"
+
+
 def test_values_with_and_without_their_words() -> None:
     assert render.value("multifd_channels", 8) == "8"
     assert render.value("multifd", True) == "on"

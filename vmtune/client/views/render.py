@@ -58,8 +58,11 @@ def milliseconds(count: int | None) -> str:
     minutes, seconds = divmod(round(count / _MS_IN_S), 60)
     if minutes >= 120:
         return f"{minutes // 60} h {minutes % 60} min"
-    if minutes >= 2:
-        return f"{minutes} min {seconds} s"
+    return f"{minutes} min {seconds} s" if minutes >= 2 else _exact(count)
+
+
+def _exact(count: int) -> str:
+    """Milliseconds as they are compared: never rounded to more than a tenth of a second."""
     if count >= 10 * _MS_IN_S:
         return f"{count / _MS_IN_S:,.1f} s"
     return f"{count:,} ms"
@@ -79,7 +82,7 @@ def _in_unit(value: float, unit: Unit) -> str:
     if unit in (Unit.BYTES, Unit.BYTES_PER_S):
         return approximate(value, unit)
     if unit is Unit.MS:
-        return milliseconds(round(value)) if value >= _MS_IN_S / 10 else f"{value:.3g} ms"
+        return _exact(round(value)) if value >= _MS_IN_S / 10 else f"{value:.3g} ms"
     digits = 0 if value == round(value) or abs(value) >= 100 else 1
     text = f"{value:,.{digits}f}"
     return f"{text} {_SUFFIXES[unit]}" if unit in _SUFFIXES else text
