@@ -63,8 +63,8 @@ export function Assignments({ profile, intent }: { profile: string; intent: stri
         <Stack hasGutter>
           {intent && (
             <StackItem>
-              VMs that it is assigned to migrate by its intent, unless their assignment has its own:{" "}
-              {intent}.
+              VMs that it is assigned to migrate by its intent: {intent}. An assignment’s own counts
+              instead.
             </StackItem>
           )}
           <StackItem>
