@@ -30,6 +30,8 @@ UNLIMITED_MIB_PER_S = 1 << 20
 _MORE = 1.4
 """A vCPU that comes to write more than is known is slowed down more by the same limit, and QEMU
 comes to a limit by steps that go too far at times."""
+_RINGS_PER_S = 1.25
+"""So many rings at least a vCPU has to fill in a second under its limit, to be held back by it."""
 _MUCH_LESS = 0.5
 _LEAST_CORRECTION, _MOST_CORRECTION = 0.25, 4.0
 """At a time."""
@@ -63,13 +65,15 @@ class DirtyLimit:
         return self.ring_bytes / self.writes_bytes_per_s * 1000
 
     def most_percent(self, intent: Intent) -> int:
-        """The hardest throttle that *intent* allows; 0 for none. QEMU may hold a vCPU back to less
-        than the limit by its tolerance."""
+        """The hardest throttle that *intent* allows and the rings can do; 0 for none. QEMU may hold
+        a vCPU back to less than the limit by its tolerance. It empties the rings once a second: a
+        vCPU that takes longer to fill its ring never waits."""
         if not intent.allows(Means.THROTTLE):
             return 0
         slowdown = intent.max_slowdown_percent
         bound = MAX_SLOWDOWN_PERCENT if slowdown is None else slowdown
         left = (100 - bound) * _MORE + 100 * TOLERANCE_BYTES_PER_S / self.writes_bytes_per_s
+        left = max(left, 100 * _RINGS_PER_S * self.ring_bytes / self.writes_bytes_per_s)
         return max(0, min(intent.most_throttled(self.turn_ms), int(100 - left)))
 
     def mib_per_s(self, throttle_percent: int) -> int:

@@ -151,7 +151,9 @@ class _Limit(_Throttle):
             change = full_us * min(share / (1.001 - share), 99) if share > 0.5 else full_us / 10
             self.waits_us += change if now > self.quota else -change
             self.waits_us = max(0.0, min(self.waits_us, 99 * full_us))
-        self.percent = 100 * self.waits_us / (self.waits_us + self.fills_us)
+        # The rings are emptied once a second: a vCPU waits only if it fills its own before.
+        waits = self.waits_us if self.fills_us < 1e6 else 0.0
+        self.percent = 100 * waits / (waits + self.fills_us)
 
     def set(self, values: Mapping[str, object]) -> None:
         self.wanted = int(str(values.get(DIRTY_LIMIT, self.wanted // MIB))) * MIB

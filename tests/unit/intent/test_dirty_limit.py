@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.samples import make_samples
 from tests.unit.intent.test_feasible import basis
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
 from vmtune.intent.choosing import DIRTY_LIMIT, Offer, choose
@@ -184,3 +187,29 @@ def test_choices_fit_together_and_keep_the_slowdown(
     limit = limit_of(dirty, 800, entries)
     for percent in range(1, limit.most_percent(intent) + 1):
         assert limit.percent(limit.mib_per_s(percent)) <= slowdown
+
+
+def test_a_ring_that_is_emptied_before_it_is_full_holds_nobody_back() -> None:
+    """Of 256 MiB, at 250 MiB/s: QEMU says that vCPUs would wait for seconds, and none does."""
+    large = limit_of(250, 800, 65536)
+    assert large.most_percent(HARD) == 0
+    assert limit_of(2000, 4000, 65536).most_percent(Intent(1000, 60, 99, may=HARD.may)) > 50
+    assert values(HARD, 250, 150, Offer(dirty_ring_entries=65536))["auto_converge"] is True
+
+
+@pytest.mark.parametrize(
+    ("waits_us", "fills_us", "percent"),
+    [(0, 0, 0), (30_000, 10_000, 75), (10_825_982, 1_153_153, 0)],
+)
+def test_what_qemu_withholds_counts_where_rings_fill(
+    waits_us: int, fills_us: int, percent: float
+) -> None:
+    (sample, *_) = make_samples(1)
+    limited = replace(
+        sample,
+        throttle_percent=0,
+        dirty_limit_throttle_us=waits_us,
+        dirty_limit_ring_full_us=fills_us,
+    )
+    assert limited.withheld_percent == percent
+    assert replace(limited, throttle_percent=90).withheld_percent == 90

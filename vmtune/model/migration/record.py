@@ -156,6 +156,10 @@ _AT_REST = frozenset(
 )
 
 
+_EMPTIED_US = 1_000_000
+"""QEMU's own reaper sleeps so long (accel/kvm/kvm-all.c)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One observation of a running migration. Bytes and pages count from the migration's start.
@@ -189,9 +193,11 @@ class Sample:
     @property
     def withheld_percent(self) -> float:
         """Of the time of the vCPU that is held back most, what is withheld: by auto-converge, or by
-        the dirty limit, which makes a vCPU wait each time that it has filled its ring."""
-        turn_us = self.dirty_limit_throttle_us + self.dirty_limit_ring_full_us
-        by_limit = 100 * self.dirty_limit_throttle_us / turn_us if turn_us else 0.0
+        the dirty limit, which makes a vCPU wait each time that it has filled its ring. QEMU
+        empties all rings once a second, and says for how long a vCPU would wait also where none
+        fills its ring in between."""
+        fills_us, waits_us = self.dirty_limit_ring_full_us, self.dirty_limit_throttle_us
+        by_limit = 100 * waits_us / (waits_us + fills_us) if 0 < fills_us < _EMPTIED_US else 0.0
         return max(self.throttle_percent, by_limit)
 
 
