@@ -116,6 +116,7 @@ fault: packages-for-tests $(READY)  ## faults at random moments of migrations (h
 	@mkdir -p build && $(BIN)/python -m tests.fault --tries $(or $(TRIES),20) $(if $(KIND),--kind $(KIND)) $(if $(FILE),--append $(FILE)) $(FAULT)
 
 test-transports: packages-for-tests $(READY)  ## SSH, TLS, TCP with SASL, libssh and polkit between lab machines (as root; takes minutes)
+	@sh tests/releases/modular.sh || echo "test-transports: without virtqemud and virtproxyd"
 	@$(BIN)/pytest tests/transports $(PYTEST_ARGS)
 
 lab-releases: packages-for-tests  ## roots of Debian releases for lab machines, RELEASES="bookworm trixie sid" (as root; needs debootstrap; minutes)

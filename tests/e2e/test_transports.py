@@ -7,13 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.broken_ways import PKI, RELOAD, SSH, TLS, Broken, hosts, refused_as
-from tests.support.live import Live, wait_for
-from tests.support.machines import live_machines, said, why_no_machines
-from vmtune.model.workload import Workload
+from tests.support.live import Live
+from tests.support.machines import live_machines, why_no_machines
+from tests.support.ways import observed_where_virsh_migrates, tuned_there_and_back
 
 NONE = why_no_machines()
 pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")
-CALM = Workload(region_bytes=32 << 20, dirty_mb_per_s=5)
 
 
 @pytest.fixture(scope="module")
@@ -24,40 +23,14 @@ def live() -> Iterator[Live]:
 
 @pytest.mark.parametrize("transport", ["ssh", "tls"])
 def test_a_vm_is_tuned_and_migrates_there_and_back(live: Live, transport: str) -> None:
-    profile = f"by-{transport}"
-    # Slow enough to be looked at while it runs.
-    paced = {"max_bandwidth_bytes_per_s": 16 << 20, "downtime_limit_ms": 500}
-    live.profile(profile, multifd=True, multifd_channels=3, **paced)
-    with hosts(live, transport), live.vm(workload=CALM) as vm:
-        plan = live.client.post(
-            f"/vms/{vm.uuid}/plan", {"profile": profile, "destination": "b"}
-        )  # fmt: skip
-        assert plan["blockers"] == []
-        applied = live.client.post(f"/vms/{vm.uuid}/applications", {"profile": profile})
-        assert applied["state"] == "applied"
-        for to in "ba":
-            record = live.ended(live.migrate(vm, to, profile=profile))
-            assert record["state"] == "completed", record["failure"]
-            proven = {each["tunable"]: each["status"] for each in record["outcomes"]}
-            assert proven["multifd_channels"] == "effective", record["outcomes"]
-            assert live.states(vm) == {to: "running"}
-        live.client.post(f"/applications/{applied['id']}/revert", {})
+    with hosts(live, transport):
+        tuned_there_and_back(live, f"by-{transport}")
 
 
 @pytest.mark.parametrize("transport", ["ssh", "tls"])
 def test_a_migration_by_virsh_is_observed(live: Live, transport: str) -> None:
-    a, b = live.status.hosts
-    flags = ("--live", "--p2p", "--persistent", "--undefinesource")
-    with hosts(live, transport), live.vm(workload=CALM) as vm:
-        live.client.get("/vms")
-        there = f"qemu+{transport}://{b.name}/system"
-        said(a, "virsh", "-c", "qemu:///system", "migrate", *flags, vm.name, there)
-
-        def seen() -> bool:
-            found = live.client.get(f"/migrations?vm={vm.uuid}")["items"]
-            return [each["state"] for each in found] == ["completed"]
-
-        wait_for(seen, "the observed migration to end")
+    with hosts(live, transport):
+        observed_where_virsh_migrates(live, transport)
 
 
 MAKE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -batch"

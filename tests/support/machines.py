@@ -201,18 +201,21 @@ def why_not_packaged() -> str:
 
 
 @contextmanager
-def live_machines(*, https: bool = False, **changes: Any) -> Iterator[Live]:
-    """Two machines, and a service on the first that knows no host yet.
+def live_machines(*, https: bool = False, service_on: str = "a", **changes: Any) -> Iterator[Live]:
+    """Machines, and a service on one of them that knows no host yet.
 
     :param https: it listens on the management network, too, with the machine's certificate, and
         lets libvirt's hook write what a destination needs.
+    :param service_on: which of them has this machine's own root, and the service.
     :param changes: of the lab's settings.
     """
     with machine_settings(**changes) as settings:
         status = lab.up(settings)
         folder = settings.folder / "service"
         folder.mkdir()
-        service = MachineService(folder, status.hosts[0], _listening(settings) if https else {})
+        where = status.hosts["abc".index(service_on)]
+        environment = _listening(settings, service_on) if https else {}
+        service = MachineService(folder, where, environment)
         try:
             service.start()
             yield Live(settings, service, status)
@@ -220,11 +223,11 @@ def live_machines(*, https: bool = False, **changes: Any) -> Iterator[Live]:
             service.stop()
 
 
-def _listening(settings: lab.LabSettings) -> dict[str, str]:
+def _listening(settings: lab.LabSettings, which: str) -> dict[str, str]:
     pki = "/etc/pki/libvirt"
     return {
-        "VMTUNE_LISTEN_ADDRESS": settings.address_a.partition("/")[0],
-        "VMTUNE_ALLOWED_HOSTS": settings.name_a,
+        "VMTUNE_LISTEN_ADDRESS": getattr(settings, f"address_{which}").partition("/")[0],
+        "VMTUNE_ALLOWED_HOSTS": getattr(settings, f"name_{which}"),
         "VMTUNE_TLS_CERT": f"{pki}/servercert.pem",
         "VMTUNE_TLS_KEY": f"{pki}/private/serverkey.pem",
         "VMTUNE_DESTINATION_COMMAND_LINE": "true",

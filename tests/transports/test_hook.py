@@ -12,22 +12,28 @@ from typing import Any
 import pytest
 
 from tests.support.broken_ways import hosts
-from tests.support.live import Live, wait_for
+from tests.support.live import Live
 from tests.support.machines import live_machines, on, said, why_no_machines
+from tests.support.ways import (
+    HOOK,
+    STOCK_ROUNDS,
+    TOKEN,
+    WANTED_ROUNDS,
+    arrivals,
+    reload_hooks,
+    rounds,
+)
 from vmtune import lab
-from vmtune.client.connection.sse import stored
 from vmtune.errors import LabError
 from vmtune.hook.script import TEMPLATE
 from vmtune.model.workload import Workload
 
 NONE = why_no_machines()
 pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")
-STOCK_ROUNDS, WANTED_ROUNDS = 5, 8
 SMALL: dict[str, Any] = {
     "memory_bytes": 64 << 20,
     "workload": Workload(region_bytes=4 << 20, idle_ms=200),
 }
-HOOK, TOKEN = "/etc/libvirt/hooks/qemu.d/vmtune", "/etc/vmtune/hook.token"
 WAIT = ("--timeout", "20s")
 
 
@@ -40,19 +46,8 @@ def live() -> Iterator[Live]:
         shipped = made.settings.folder / "shipped"
         shipped.write_text(TEMPLATE.read_text())
         said(made.host("b"), "install", "-D", "-m", "755", str(shipped), HOOK)
-        reload(made)
+        reload_hooks(made, "b")
         yield made
-
-
-def reload(live: Live) -> None:
-    """As `systemctl reload libvirtd` does; libvirt tells its daemon hook once it has looked."""
-    b, seen = live.host("b"), live.settings.folder / "reloaded"
-    script = f'#!/bin/sh\n[ "$2" != reload ] || touch {seen}\n'
-    daemon = "/etc/libvirt/hooks/daemon"
-    said(b, "sh", "-ec", f"cat > {daemon} <<'END'\n{script}END\nchmod 755 {daemon}")
-    said(b, "sh", "-ec", "kill -HUP $(cat /run/libvirtd.pid)")
-    wait_for(seen.exists, "libvirt to look for hooks")
-    seen.unlink()
 
 
 def token(live: Live, **more: Any) -> None:
@@ -77,17 +72,6 @@ def migrate(live: Live, vm: lab.LabVm, source: str, to: str) -> None:
     options = ("--live", "--p2p", "--persistent", "--undefinesource")
     lab.virsh(live.host(source).uri, "migrate", *options, vm.name, live.host(to).peer_uri)
     assert live.states(vm) == {to: "running"}
-
-
-def rounds(live: Live, vm: lab.LabVm, on_host: str) -> int:
-    text = '{"execute": "query-migrate-parameters"}'
-    answer = lab.virsh(live.host(on_host).uri, "qemu-monitor-command", vm.name, text)
-    return int(json.loads(answer)["return"]["announce-rounds"])
-
-
-def arrivals(live: Live, vm: lab.LabVm) -> list[dict[str, Any]]:
-    told = [event.data for event in stored(live.client, "0")]
-    return [e["data"] for e in told if e["topic"] == "arrival" and e["subject"] == vm.uuid]
 
 
 def test_the_hook_of_the_package_is_set_to_the_service_elsewhere(live: Live) -> None:

@@ -13,6 +13,8 @@ from vmtune.lab.settings import LabSettings
 
 _START_SCRIPT = Path(__file__).parent / "start_host.sh"
 _START_TIMEOUT_S = 60.0
+_DAEMONS = {"libvirtd": "libvirtd", "virtqemud": "libvirtd", "virtproxyd": "virtproxyd"}
+"""Of one or of several daemons: the log of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,15 @@ class HostPlan:
         return self.folder / "log" / "libvirtd.log"
 
     def libvirtd_pid(self) -> int | None:
-        """The running daemon's process; None when there is none."""
-        try:
-            pid = int((self.folder / "run" / "libvirtd.pid").read_text())
-        except (OSError, ValueError):
-            return None
-        # The file outlives its process, whose number may be another's by now.
-        return pid if pid in processes_in(namespace_inode(self.name)) else None
+        """The process of the running daemon that runs QEMU; None when there is none."""
+        for daemon in ("libvirtd", "virtqemud"):
+            try:
+                pid = int((self.folder / "run" / f"{daemon}.pid").read_text())
+            except (OSError, ValueError):
+                continue
+            # The file outlives its process, whose number may be another's by now.
+            return pid if pid in processes_in(namespace_inode(self.name)) else None
+        return None
 
 
 def plan_hosts(settings: LabSettings) -> tuple[HostPlan, ...]:
@@ -91,8 +95,8 @@ def plan_hosts(settings: LabSettings) -> tuple[HostPlan, ...]:
     )
 
 
-def libvirtd_conf(host: HostPlan, host_uuid: uuid.UUID) -> str:
-    """The daemon's settings. An own UUID is what lets libvirt migrate to it.
+def libvirtd_conf(host: HostPlan, host_uuid: uuid.UUID, daemon: str = "libvirtd") -> str:
+    """A daemon's settings. An own UUID is what lets libvirt migrate to it.
 
     A machine's local users are let in by polkit, as Debian has it, and those who come by TCP
     by SASL.
@@ -108,7 +112,7 @@ unix_sock_dir = "/run/libvirt"
 unix_sock_rw_perms = "{"0777" if host.machine else "0700"}"
 unix_sock_ro_perms = "{"0777" if host.machine else "0700"}"
 host_uuid = "{host_uuid}"
-log_outputs = "2:file:/var/log/libvirt/libvirtd.log"
+log_outputs = "2:file:/var/log/libvirt/{daemon}.log"
 """
 
 
@@ -141,7 +145,9 @@ def prepare_host(host: HostPlan, hosts: tuple[HostPlan, ...]) -> None:
         (host.folder / part).mkdir(parents=True)
     (host.folder / "run" / "lock").mkdir()
     (host.folder / "hosts").write_text(hosts_file(hosts))
-    (host.folder / "etc" / "libvirtd.conf").write_text(libvirtd_conf(host, uuid.uuid4()))
+    own = uuid.uuid4()
+    for daemon, log in _DAEMONS.items():
+        (host.folder / "etc" / f"{daemon}.conf").write_text(libvirtd_conf(host, own, log))
     (host.folder / "etc" / "qemu.conf").write_text(qemu_conf(host, host.folder.parent))
 
 

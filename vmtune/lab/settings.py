@@ -37,7 +37,8 @@ class LabSettings:
     :param address_b: the second host's, in the same network.
     :param folder: everything the lab keeps; made by ``up``, removed by ``down``.
         Absolute, and short enough for the sockets in it.
-    :param libvirtd: the daemon to run on both hosts.
+    :param libvirtd: the daemon to run on both hosts: libvirtd, or virtqemud with virtproxyd in the
+        same folder.
     :param libvirt_root: a folder with Debian's libvirt packages unpacked
         (``dpkg -x``), run instead of the installed libvirt; ``libvirtd`` is
         then ignored.

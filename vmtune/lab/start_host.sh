@@ -51,4 +51,11 @@ if [ "${VMTUNE_LAB_MACHINE-}" = yes ]; then
     dbus-daemon --config-file /etc/dbus-1/lab.conf
     /usr/lib/polkit-1/polkitd --no-debug </dev/null >/dev/null 2>&1 &
 fi
+case $libvirtd in
+    */virtqemud)
+        # It listens on no network: virtproxyd, from beside it, does that for it.
+        "$libvirtd" --daemon --pid-file /run/virtqemud.pid
+        exec "${libvirtd%/*}/virtproxyd" --daemon --pid-file /run/virtproxyd.pid
+        ;;
+esac
 exec "$libvirtd" --daemon --listen --pid-file /run/libvirtd.pid
