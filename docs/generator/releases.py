@@ -25,6 +25,14 @@ def page() -> str:
                 ("older", "newer", "profile", "to the newer", "and back", "in force after both"),
                 [row for pair in pairs for row in _rows(pair)],
             ),
+            "All of this was tried by each transport, with the service on a third machine: plan, "
+            "apply, migrate there and back, revert; a migration by virsh there and back, which "
+            "vmtune observes; and the same with libvirt's hook on both machines, which asks the "
+            "service by HTTPS.",
+            table(
+                ("older", "newer", "transport", "succeeded"),
+                [row for pair in pairs for row in _transports(pair)],
+            ),
             "A VM goes back as long as it keeps its machine type. One that was started on the "
             "newer release, with a machine type that the older one lacks, is refused by the plan "
             "([`machine_not_offered`](findings.md#machine_not_offered)), before anything moves; "
@@ -56,6 +64,12 @@ def _rows(pair: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             *("completed" if to in done else "not seen" for to in ("newer", "older")),
             ", ".join(f"[{code(name)}](tunables.md#{name})" for name in in_force),
         )
+
+
+def _transports(pair: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for transport, succeeded in pair.get("transports", {}).items():
+        releases = (_release(pair, "older"), _release(pair, "newer"))
+        yield (*releases, code(f"qemu+{transport}"), ", ".join(succeeded) or "nothing")
 
 
 def _release(pair: dict[str, Any], which: str) -> str:

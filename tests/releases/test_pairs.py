@@ -6,8 +6,6 @@ which the documentation's table is made.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.support.live import Live, wait_for
-from tests.support.machines import CHECKOUT, on, said, why_no_machines
-from tests.support.releases import RELEASES, pairs, release_pair
+from tests.support.machines import on, said, why_no_machines
+from tests.support.releases import pairs, record, release_pair
 from vmtune import lab
 from vmtune.model.workload import Workload
 
@@ -33,7 +31,6 @@ PROFILES: dict[str, dict[str, Any]] = {
 COPIES = {"local-disk": {"copy_storage": True, "copy_source_images": "remove"}}
 FOLDER = "/var/lib/libvirt/images"
 IMAGE = f"{FOLDER}/local.raw"
-RECORD = CHECKOUT / "docs/generator/releases.json"
 
 
 @pytest.fixture(scope="module", params=pairs(), ids="-".join)
@@ -50,18 +47,7 @@ def pair(
         for name, values in (PROFILES | COPIES).items():
             live.profile(name, **values)
         yield live, seen
-    if os.environ.get("RECORD_RELEASES"):
-        record(seen)
-
-
-def record(seen: dict[str, Any]) -> None:
-    """Put what was seen of a pair in the place of what was seen of it before."""
-    known = json.loads(RECORD.read_text()) if RECORD.exists() else []
-    this = (seen["older"], seen["newer"])
-    kept = [each for each in known if (each["older"], each["newer"]) != this]
-    kept.append(seen)
-    kept.sort(key=lambda each: [RELEASES.index(each[which]) for which in ("older", "newer")])
-    RECORD.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n")
+    record(**seen)
 
 
 def start_on(live: Live, which: str, name: str) -> lab.LabVm:

@@ -4,16 +4,20 @@ socket."""
 from __future__ import annotations
 
 import itertools
+import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.support.live import Live, Service
-from tests.support.machines import CHECKOUT, machine_settings
+from tests.support.machines import CHECKOUT, live_machines, machine_settings
 from vmtune import lab
 
 RELEASES = ("bookworm", "trixie", "sid")
 """From the oldest on, as `make lab-releases` unpacks them."""
+RECORD = CHECKOUT / "docs/generator/releases.json"
 QEMU = Path("/usr/bin/qemu-system-x86_64")
 """Each release's own, wherever another QEMU is on the PATH."""
 
@@ -51,3 +55,25 @@ def release_pair(older: str, newer: str, folder: Path) -> Iterator[Live]:
             yield Live(settings, service, status)
         finally:
             service.stop()
+
+
+@contextmanager
+def release_machines(older: str, newer: str) -> Iterator[Live]:
+    """Machine a of the older release, b of the newer one, and a service on a third, which has this
+    machine's own root and reaches the others as a site's would."""
+    roots = {"root_a": root_of(older).resolve(), "root_b": root_of(newer).resolve()}
+    with live_machines(https=True, service_on="c", hosts=3, qemu=QEMU, **roots) as live:
+        yield live
+
+
+def record(older: str, newer: str, **seen: Any) -> None:
+    """With RECORD_RELEASES set, keep what was seen of a pair, in the place of what was before."""
+    if not os.environ.get("RECORD_RELEASES"):
+        return
+    known = json.loads(RECORD.read_text()) if RECORD.exists() else []
+    of_pairs = {(each["older"], each["newer"]): each for each in known}
+    before = of_pairs.get((older, newer), {"older": older, "newer": newer})
+    of_pairs[older, newer] = before | seen
+    ordered = sorted(of_pairs, key=lambda pair: [RELEASES.index(name) for name in pair])
+    text = json.dumps([of_pairs[pair] for pair in ordered], indent=2, sort_keys=True)
+    RECORD.write_text(f"{text}\n")
