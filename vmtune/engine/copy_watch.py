@@ -19,6 +19,8 @@ from vmtune.model.migration.record import Migration, MigrationFields, Trigger
 log = structlog.get_logger(__name__)
 
 LOOK_EVERY_S = 1.0
+BEGINS_EVERY_S = 0.2
+"""Until all copies have begun: a bandwidth of their own is to hold from their beginning."""
 
 
 class CopyWatch:
@@ -32,6 +34,7 @@ class CopyWatch:
         self._hosts = hosts
         self._notes = notes
         self._none: bool | None = None
+        self._begun = False
         self._looked_at = float("-inf")
         self._looks: tuple[Look, ...] = ()
         self._memory_bytes: int | None = None
@@ -39,11 +42,12 @@ class CopyWatch:
         self._of_vm: tuple[CopiedDisk, ...] | None = None
 
     async def look(self, now: float, started: float, *, memory: bool = False) -> None:
-        """Ask for it, once a second; by the clock that both times are of.
+        """Ask for it, once a second when all have begun; by the clock that both times are of.
 
         :param memory: the memory is sent: of what is not copied by now no copy begins any more.
         """
-        if self._none or now - self._looked_at < LOOK_EVERY_S:
+        every_s = LOOK_EVERY_S if self._begun else BEGINS_EVERY_S
+        if self._none or now - self._looked_at < every_s:
             return
         first = self._looked_at == float("-inf")
         self._looked_at = now
@@ -65,6 +69,7 @@ class CopyWatch:
         if not found:
             self._none = memory
             return
+        self._begun |= all(disk.target in seen for disk in found)
         await self._pace.keep(record, source, seen)
         if first:
             with suppress(VmtuneError):

@@ -93,6 +93,19 @@ async def test_rates_the_time_left_and_the_end_are_recorded_and_told() -> None:
     assert (disk.ready_ms, disk.left_ms, kept.told[-1].ready) == (9000, None, True)
 
 
+async def test_copies_are_looked_for_more_often_until_all_have_begun() -> None:
+    kept, hosts = Kept(CopiedDisk("vda", "/x"), CopiedDisk("vdb", "/y")), OfSource()
+    watch = CopyWatch(cast(Hosts, hosts), cast(Notes, kept))
+    looks = (
+        (1.0, (), 1), (1.1, (), 1), (1.3, ("vda",), 2), (1.6, ("vda", "vdb"), 3),
+        (1.9, ("vda",), 3), (2.5, ("vda",), 3), (2.7, ("vda",), 4), (3.0, ("vda",), 4),
+    )  # fmt: skip
+    for at, only, asked in looks:
+        hosts.driver.only = only
+        await watch.look(at, 0.0)
+        assert hosts.driver.asked == asked, at
+
+
 async def test_a_source_that_does_not_answer_is_asked_again() -> None:
     kept, hosts = Kept(CopiedDisk("vda", "/x")), OfSource()
     watch = CopyWatch(cast(Hosts, hosts), cast(Notes, kept))
