@@ -128,7 +128,9 @@ def fresh_qcow2_bytes(capacity_bytes: int, made: Qcow2 | None = None) -> int:
 
 def arrived(disks: tuple[CopiedDisk, ...]) -> tuple[CopiedDisk, ...]:
     """*disks* of a migration that has completed, before which libvirt copies all of them."""
-    return tuple(replace(disk, copied_bytes=disk.total_bytes) for disk in disks)
+    return tuple(
+        replace(disk, copied_bytes=disk.total_bytes, left_ms=None, converges=None) for disk in disks
+    )
 
 
 def progressed(

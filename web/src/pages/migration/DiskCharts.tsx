@@ -14,7 +14,8 @@ export function DiskCharts({ id, ended }: { id: string; ended: boolean }) {
   }, [ended, refetch]);
   const rateChart = useMemo(() => copies(data ?? []), [data]);
   const leftChart = useMemo(() => toCopy(data ?? []), [data]);
-  if (!data?.length) return null; // of before there were any, or deleted with the other samples
+  // None of before there were any, or deleted with the other samples; one moment is no line.
+  if (new Set(data?.map((each) => each.at_ms)).size < 2) return null;
   return (
     <>
       <Chart option={rateChart} label="Copy of disks and writes over time" group={`${id}-disks`} />

@@ -56,6 +56,16 @@ test("once it has ended the record counts", () => {
   expect(screen.getByText(/has caught up · after 6\.1 s · its image was made/)).toBeVisible();
 });
 
+test("a copy that was over before anybody saw it catch up is whole", () => {
+  const all = { ...DISK, copied_bytes: 1000 };
+  const { again } = rendered(
+    <Disks record={{ id: "m", disks: [all], ended: true }} live={undefined} />,
+  );
+  expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuenow", "100");
+  again(<Disks record={{ id: "m", disks: [all], ended: false }} live={undefined} />);
+  expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuenow", "99");
+});
+
 test("what has become of the source's image is told with its reason", () => {
   const of = (source_image: Schemas["SourceImage"], source_image_reason = "") => ({
     ...DISK,
@@ -93,7 +103,9 @@ test("a disk that does not catch up is said while it runs", () => {
 
 test("what was copied over time is drawn for each disk", async () => {
   const sample = { at_ms: 1000, copied_bytes: 1, total_bytes: 4, bytes_per_s: 1 };
-  taken = ["vda", "vdb"].map((target) => ({ ...sample, target, written_bytes_per_s: 2 }));
+  taken = [1000, 2000].flatMap((at_ms) =>
+    ["vda", "vdb"].map((target) => ({ ...sample, at_ms, target, written_bytes_per_s: 2 })),
+  );
   const record = { id: "m", disks: [DISK], ended: false };
   rendered(<Disks record={record} live={undefined} />);
   const rates = await screen.findByLabelText("Copy of disks and writes over time");
@@ -102,7 +114,9 @@ test("what was copied over time is drawn for each disk", async () => {
   expect(left).toHaveTextContent("vda: remaining, vdb: remaining");
 });
 
-test("without samples of disks nothing is drawn", async () => {
+test.each([0, 1])("with %d samples of disks nothing is drawn", async (count) => {
+  const sample = { at_ms: 9, target: "vda", copied_bytes: 1, total_bytes: 4, bytes_per_s: 1 };
+  taken = Array(count).fill({ ...sample, written_bytes_per_s: 2 });
   rendered(<Disks record={{ id: "m", disks: [DISK], ended: true }} live={undefined} />);
   await waitFor(() => expect(asked.GET).toHaveBeenCalled());
   expect(screen.queryByLabelText(/over time/)).toBeNull();

@@ -29,7 +29,10 @@ export function Disks({
   live: readonly CopyProgress[] | undefined;
 }) {
   const now = new Map((record.ended ? [] : (live ?? [])).map((each) => [each.target, each]));
-  const disks = record.disks.map((disk) => ({ disk, seen: now.get(disk.target) ?? stored(disk) }));
+  const disks = record.disks.map((disk) => ({
+    disk,
+    seen: now.get(disk.target) ?? stored(disk, record.ended),
+  }));
   return (
     <Card component="section" aria-label="Copied disks">
       <CardTitle component="h2">Copied disks</CardTitle>
@@ -66,9 +69,10 @@ export function Disks({
   );
 }
 
-/** What the record says, where no event has come. */
-function stored(disk: Disk): CopyProgress {
-  return { ...disk, ready: disk.ready_ms !== null };
+/** What the record says, where no event has come. No look may have seen a short copy catch up. */
+function stored(disk: Disk, ended: boolean): CopyProgress {
+  const all = disk.total_bytes > 0 && disk.copied_bytes === disk.total_bytes;
+  return { ...disk, ready: disk.ready_ms !== null || (ended && all) };
 }
 
 /** In percent; all of it only once it has caught up. */
