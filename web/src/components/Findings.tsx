@@ -46,7 +46,10 @@ function Evidence({ evidence }: { evidence: Finding["evidence"] }) {
     <div style={{ marginBlockStart: "var(--pf-t--global--spacer--sm)" }}>
       <FactList
         facts={facts.map(([name, value]) => [
-          name.replace(/_bytes$/, "").replaceAll("_", " "),
+          name
+            .replace(/_bytes$/, "")
+            .replaceAll("_", " ")
+            .replace(/\bcpus\b/, "CPUs"),
           name.endsWith("_bytes") && typeof value === "number" ? bytes(value) : String(value),
         ])}
       />

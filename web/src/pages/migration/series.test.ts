@@ -27,6 +27,16 @@ test("many iterations leave room for the lines, and every step stays", () => {
   expect(found.filter((each) => each.name.startsWith("step"))).toHaveLength(3);
 });
 
+test("an iteration that begins right before a step leaves the label to the step", () => {
+  const samples = [sample(0, true), sample(9_900, true), sample(20_000, false)];
+  const found = marks(samples, [{ at_ms: 10_000, action: "pause" }]).data;
+  expect(found.map((each) => [each.xAxis, each.name])).toEqual([
+    [0, expect.any(String)],
+    [9_900, ""],
+    [10_000, "step 1"],
+  ]);
+});
+
 test("bytes are marked at round numbers of binary units, few of them", () => {
   expect(byteAxis(6.2 * 2 ** 20)).toMatchObject({ interval: 2 ** 21, max: 2 ** 23 });
   for (const most of [0, 1, 5, 1000, 1024, 3e6, 12_345_678_901]) {

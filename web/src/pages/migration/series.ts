@@ -83,15 +83,23 @@ export function line(name: string, data: readonly Point[]) {
 /** What the controller did, and what users changed, for the dashed lines in the charts. */
 export type Step = Pick<Schemas["StepRecordView"], "at_ms" | "action">;
 
+const MAX_LABELS = 30; // beside each other; a line that is nearer to another has none
 const MAX_MARKS = 10; // more would hide each other on a narrow screen
 const DASHED = { lineStyle: { type: "dashed", opacity: 0.9, width: 2 } } as const;
 
 export function marks(samples: readonly Sample[], steps: readonly Step[]) {
   const all = boundaries(samples);
   const every = Math.ceil(all.length / MAX_MARKS);
+  const { from, to } = spanOf(samples, [], steps);
+  const apart = (one: number, other: number) => Math.abs(one - other) * MAX_LABELS >= to - from;
+  let labelled = Number.NEGATIVE_INFINITY;
   const began = all
     .filter((_each, place) => place % every === 0)
-    .map(({ at_ms, iteration }) => ({ xAxis: at_ms, name: `${iteration}` }));
+    .map(({ at_ms, iteration }) => {
+      const room = apart(at_ms, labelled) && steps.every((step) => apart(at_ms, step.at_ms));
+      if (room) labelled = at_ms;
+      return { xAxis: at_ms, name: room ? `${iteration}` : "" };
+    });
   const taken = steps.map(({ at_ms }, place) => ({
     xAxis: at_ms,
     name: `step ${place + 1}`, // what it did stands in the table of steps

@@ -15,6 +15,7 @@ import {
   TextInput,
 } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
+import { sentence } from "../../components/format";
 
 type Tunable = Schemas["TunableView"];
 type Look = NonNullable<HelperTextItemProps["variant"]>;
@@ -121,7 +122,7 @@ function told(
   value: string | undefined,
   { text, problem, notes, findings }: Remarks,
 ): { look: Look; text: string }[] {
-  if (problem) return [{ look: "error", text: `${problem.message}. ${problem.remedy}` }];
+  if (problem) return [{ look: "error", text: `${problem.message}. ${sentence(problem.remedy)}` }];
   const said: { look: Look; text: string }[] = [
     ...notes.map((note) => ({
       look: note.kind === "rounded" ? ("indeterminate" as const) : ("warning" as const),

@@ -10,7 +10,7 @@ import {
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { Findings } from "../../components/Findings";
-import { counted } from "../../components/format";
+import { counted, unbroken } from "../../components/format";
 import { type ColumnOf, ListTable } from "../../components/ListTable";
 import { TunableName } from "../../components/TunableName";
 import { inWords } from "./rows";
@@ -21,14 +21,15 @@ const COLUMNS: readonly ColumnOf<Item>[] = [
   { title: "Tunable", cell: (item) => <TunableName name={item.tunable} /> },
   {
     title: "Current",
-    cell: (item) => (item.differs ? <del>{inWords(item.current)}</del> : inWords(item.current)),
+    cell: (item) =>
+      item.differs ? <del>{unbroken(inWords(item.current))}</del> : inWords(item.current),
   },
   {
     title: "Wanted",
     cell: (item) =>
       item.differs ? (
         <Label isCompact color="blue">
-          <ins>{item.wanted.text}</ins>
+          <ins>{unbroken(item.wanted.text)}</ins>
         </Label>
       ) : (
         item.wanted.text

@@ -5,6 +5,7 @@ import { verifyVm } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { tunables } from "../../api/queries";
 import { Async, Failure } from "../../components/Async";
+import { unbroken } from "../../components/format";
 import { type ColumnOf, ListTable } from "../../components/ListTable";
 import { StatusLabel } from "../../components/StateLabel";
 import { TunableName } from "../../components/TunableName";
@@ -17,7 +18,7 @@ const COLUMNS: readonly ColumnOf<SettingRow>[] = [
     title: "Actual",
     cell: (row) => (
       <>
-        {row.current}
+        {unbroken(row.current)}
         {row.atNextStart !== null && <small>, {row.atNextStart} at its next start</small>}
       </>
     ),
