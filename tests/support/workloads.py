@@ -13,7 +13,7 @@ HOUR_MS = 3_600_000
 def workloads(draw: st.DrawFn) -> Workload:
     """Any that a guest can have."""
     stride = draw(st.integers(1, 1 << 30))
-    region = draw(st.integers(stride, (1 << 32) - 1))
+    region = draw(st.integers(stride, (1 << 38) - 1))
     check = draw(st.sampled_from([0, 1]))
     if check:
         stride, region = -(-stride // 8) * 8, max(-(-stride // 8) * 8, region // 8 * 8)

@@ -244,7 +244,7 @@ class VmSettings:
     """The lab's VM and the load in it.
 
     :param memory_bytes: the VM's memory, a multiple of 1 MiB, from 16 MiB.
-    :param workload: what its guest does to it, below the 4 GiB line.
+    :param workload: what its guest does to it.
     :param listener: a folder with two unix sockets, on which a program listens before the VM
         starts: QEMU connects its serial port to the one named ``serial``, and the debug console
         with the heartbeat to ``beat``, on each host that the VM runs or arrives on. The lines go

@@ -16,6 +16,7 @@ _GIB = 1 << 30
 _HOUR_MS = 3_600_000
 _Number = Annotated[int, Interval(ge=0, le=1 << 32)]
 _Bytes = Annotated[int, Interval(ge=0, le=1 << 32), Unit.BYTES]
+_Region = Annotated[int, Interval(ge=0, le=1 << 38), Unit.BYTES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,9 @@ class Workload:
     the first pass, and a page remains of its kind however often it is written. With both shares
     at 0 nothing is laid out: the region is the zeros that QEMU gave, but for the bytes written.
 
-    :param region_bytes: the whole working set, of all workers together.
+    :param region_bytes: the whole working set, of all workers together: one stretch of the VM's
+        memory, below 4 GiB if there is one that large, else above. On the machine type pc a VM of
+        3.5 GiB or more has 3 GiB of it below, less the guest's program, and the rest above.
     :param stride_bytes: from one written byte to the next. 4096 writes one byte of each page,
         more leaves pages out, 1 to 4 write the whole page.
     :param dirty_mb_per_s: how fast the whole guest may dirty memory, in MB (10^6 bytes) a second,
@@ -61,7 +64,7 @@ class Workload:
     :raise InvalidInput: naming the field.
     """
 
-    region_bytes: _Bytes = 128 * _MIB
+    region_bytes: _Region = 128 * _MIB
     stride_bytes: _Bytes = PAGE_BYTES
     dirty_mb_per_s: _Number = 0
     zero_percent: _Number = 0
@@ -98,9 +101,9 @@ class Workload:
             (
                 "region_bytes",
                 region,
-                stride <= region < 4 * _GIB,
-                f"not from one stride, {stride} bytes, to 4 GiB - 1",
-                "the guest is a 32-bit program: take less, of a VM with more memory than that",
+                stride <= region < 256 * _GIB,
+                f"not from one stride, {stride} bytes, to 256 GiB - 1",
+                "the guest writes to one stretch of memory: take less",
             ),
             (
                 "dirty_mb_per_s",

@@ -102,6 +102,31 @@ async def test_whole_pages_are_written_anew(program: Path, tmp_path: Path) -> No
     assert_nothing_else_written(after, start)
 
 
+LITTLE_BELOW = ("-machine", "max-ram-below-4g=16M")
+"""The other 48 MiB are above 4 GiB."""
+
+
+@pytest.mark.parametrize(("region", "above"), [(12 * MIB, False), (40 * MIB, True)])
+async def test_a_region_that_does_not_fit_below_4_gib_is_above(
+    program: Path, tmp_path: Path, region: int, above: bool
+) -> None:
+    work = Workload(region, check=1, cpu_ring=3)
+    async with guest(
+        program, tmp_path, work.command_line(), vcpus=2, extra=LITTLE_BELOW
+    ) as running:
+        start, passes = await running.until(3)
+    assert (start.address >= 4 << 30) is above
+    assert not any(each.wrong for each in passes)
+
+
+async def test_a_region_that_fits_nowhere_is_refused(program: Path, tmp_path: Path) -> None:
+    async with guest(program, tmp_path, "region=49M", extra=LITTLE_BELOW) as running:
+        fault = await running.fault()
+    assert (fault.parameter, fault.reason) == (
+        "region", f"does not fit into the largest free stretch of {48 * MIB} bytes",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("ring", [0, 3])
 async def test_one_byte_a_stride_from_each_parts_begin(
     program: Path, tmp_path: Path, ring: int

@@ -46,7 +46,9 @@ DEFAULTS = {
 class Settings(ctypes.Structure):
     """struct settings of guest/settings.h."""
 
-    _fields_ = tuple((name, ctypes.c_uint32) for name in DEFAULTS)
+    _fields_ = tuple(
+        (name, ctypes.c_uint64 if name == "region_bytes" else ctypes.c_uint32) for name in DEFAULTS
+    )
 
 
 class SettingsError(ctypes.Structure):
@@ -97,7 +99,9 @@ MIB = 1 << 20
             {"region_bytes": 1 << 30, "stride_bytes": 8192, "idle_ms": 250},
         ),
         ("region=3G", {"region_bytes": 3 << 30}),
-        ("region=4294967295", {"region_bytes": 4294967295}),
+        ("region=4294967296", {"region_bytes": 1 << 32}),
+        ("region=255G", {"region_bytes": 255 << 30}),
+        ("region=274877906943", {"region_bytes": (256 << 30) - 1}),
         ("stride=1\tregion=1", {"region_bytes": 1, "stride_bytes": 1}),
         ("region=1M region=2M", {"region_bytes": 2 * MIB}),
         ("skew=80", {"skew_percent": 80}),
@@ -141,9 +145,11 @@ def test_a_load_of_disks_is_accepted_as_it_is(parse: Parse) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("region=4G", "region: is 4 GiB or more"),
-        ("region=4294967296", "region: is 4 GiB or more"),
-        ("region=99999999999999999999", "region: is 4 GiB or more"),
+        ("region=256G", "region: is 256 GiB or more"),
+        ("region=274877906944", "region: is 256 GiB or more"),
+        ("region=99999999999999999999", "region: is 256 GiB or more"),
+        ("stride=4G", "stride: is 4 GiB or more"),
+        ("idle_ms=4294967296", "idle_ms: is 4 GiB or more"),
         ("region=", "region: has no number"),
         ("region=M", "region: has no number"),
         ("region", "region: has no value"),

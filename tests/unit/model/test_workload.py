@@ -32,7 +32,7 @@ def _pairs(command_line: str) -> list[list[str]]:
         ({"stride_bytes": 0}, {"stride_bytes"}),
         ({"stride_bytes": (1 << 30) + 1, "region_bytes": 2 << 30}, {"stride_bytes"}),
         ({"region_bytes": 4095}, {"region_bytes"}),
-        ({"region_bytes": 1 << 32}, {"region_bytes"}),
+        ({"region_bytes": 1 << 38}, {"region_bytes"}),
         ({"dirty_mb_per_s": -1}, {"dirty_mb_per_s"}),
         ({"dirty_mb_per_s": 1_000_001}, {"dirty_mb_per_s"}),
         ({"zero_percent": -1}, {"zero_percent"}),

@@ -183,7 +183,7 @@ int io_set_up(struct memory_area memory)
         return fault_text("disk", UINT32_MAX, "there is no virtio-blk disk");
     disk_count = (uint32_t)found;
     free_from = memory.start;
-    free_to = (uint64_t)memory.start + memory.size;
+    free_to = memory.start + memory.size;
     if (deal_out_jobs())
         return -1;
     for (uint32_t i = 0; i < lane_count; i++) {

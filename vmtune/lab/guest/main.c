@@ -87,31 +87,29 @@ static int start_all(void (*work)(uint32_t number))
     return 0;
 }
 
-static int start_workers(const struct memory_area memory)
+static int start_workers(const struct start_info *info)
 {
-    if (find_memory(memory))
+    if (find_memory(memory_for(info, job.settings.region_bytes)))
         return -1;
     if (job.settings.region_bytes <= (uint64_t)(job.workers - 1) * PAGE)
         return fault("region", "has no page for each of ", job.workers, " vCPUs");
     return start_all(worker_run);
 }
 
-static int start_io(const struct memory_area memory)
+static int start_io(const struct start_info *info)
 {
-    return io_set_up(memory) ? -1 : start_all(io_run);
+    return io_set_up(memory_largest(info)) ? -1 : start_all(io_run);
 }
 
 static int start(const struct start_info *info)
 {
-    const struct memory_area memory = memory_largest(info);
-
     job.workers = cpus_present();
     if (job.workers > MOST_CPUS)
         return fault("vcpus", "are more than ", MOST_CPUS, "");
     job.ticks_per_ms = clock_calibrate();
     if (remap_devices(job.settings.remaps))
         return fault("remaps", "are ", job.settings.remaps, ", and no device has memory to map");
-    return job.settings.io_depth ? start_io(memory) : start_workers(memory);
+    return job.settings.io_depth ? start_io(info) : start_workers(info);
 }
 
 static void say_hello(void)

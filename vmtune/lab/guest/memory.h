@@ -21,11 +21,17 @@ struct start_info {
 } __attribute__((packed));
 
 struct memory_area {
-    uint32_t start;
-    uint32_t size;
+    uint64_t start;
+    uint64_t size;
 };
 
 /* The largest stretch of memory below 4 GiB and behind the program; size 0: none. */
 struct memory_area memory_largest(const struct start_info *info);
+
+/*
+ * A stretch of at least `bytes`, mapped to itself: the largest below 4 GiB if that is large enough,
+ * else the largest above. Where neither is, the larger of the two, and not mapped.
+ */
+struct memory_area memory_for(const struct start_info *info, uint64_t bytes);
 
 #endif

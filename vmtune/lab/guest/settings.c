@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #define MIB (1024 * 1024)
+#define REGION_BITS 38
 #define MOST_DIRTY_MB 1000000
 #define MOST_DEPTH 1024
 #define MOST_JOBS 256
@@ -34,11 +35,13 @@ static int suffix_shift(char c)
     }
 }
 
-/* Digits, and a suffix where one is allowed; NULL or the reason of refusal. */
-static const char *parse_number(const char *text, uint32_t length, int suffix,
-                                uint32_t *result)
+/* Digits of a number below 2^bits, and a suffix where one is allowed; NULL or the reason of refusal. */
+static const char *parse_number(const char *text, uint32_t length, int suffix, int bits,
+                                uint64_t *result)
 {
-    uint32_t value = 0;
+    const char *too_large = bits > 32 ? "is 256 GiB or more" : "is 4 GiB or more";
+    const uint64_t most = ((uint64_t)1 << bits) - 1;
+    uint64_t value = 0;
     int shift = length ? suffix_shift(text[length - 1]) : -1;
 
     if (suffix && shift >= 0)
@@ -53,12 +56,12 @@ static const char *parse_number(const char *text, uint32_t length, int suffix,
         if (digit > 9)
             return suffix ? "is no number with a suffix k, M or G"
                           : "is no whole number";
-        if (value > (UINT32_MAX - digit) / 10)
-            return "is 4 GiB or more";
+        if (value > (most - digit) / 10)
+            return too_large;
         value = value * 10 + digit;
     }
-    if (value > UINT32_MAX >> shift)
-        return "is 4 GiB or more";
+    if (value > most >> shift)
+        return too_large;
     *result = value << shift;
     return NULL;
 }
@@ -68,7 +71,6 @@ static const struct parameter {
     uint32_t offset;
     int is_size;
 } parameters[] = {
-    {"region", offsetof(struct settings, region_bytes), 1},
     {"stride", offsetof(struct settings, stride_bytes), 1},
     {"idle_ms", offsetof(struct settings, idle_ms), 0},
     {"dirty_mb", offsetof(struct settings, dirty_mb), 0},
@@ -94,12 +96,20 @@ static const char *parse_parameter(const char *name, uint32_t name_length,
                                    const char *value, uint32_t value_length,
                                    struct settings *settings)
 {
+    uint64_t number = 0;
+    const char *reason;
+
+    if (same(name, name_length, "region"))
+        return parse_number(value, value_length, 1, REGION_BITS, &settings->region_bytes);
     for (uint32_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
         const struct parameter *p = &parameters[i];
 
-        if (same(name, name_length, p->name))
-            return parse_number(value, value_length, p->is_size,
-                                (uint32_t *)((char *)settings + p->offset));
+        if (!same(name, name_length, p->name))
+            continue;
+        reason = parse_number(value, value_length, p->is_size, 32, &number);
+        if (!reason)
+            *(uint32_t *)((char *)settings + p->offset) = (uint32_t)number;
+        return reason;
     }
     return "is not known";
 }

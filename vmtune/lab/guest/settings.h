@@ -6,7 +6,7 @@
 
 /* Sizes may end in k, M or G: powers of 1024, as on a Linux command line. */
 struct settings {
-    uint32_t region_bytes;      /* region=256M  how much memory to dirty, all vCPUs together */
+    uint64_t region_bytes;      /* region=256M  how much memory to dirty, all vCPUs together */
     uint32_t stride_bytes;      /* stride=4096  from one written byte to the next; 1 to 4: all */
     uint32_t idle_ms;           /* idle_ms=0    rest after each pass */
     uint32_t dirty_mb;          /* dirty_mb=0   at most so many 10^6 bytes of pages a second */

@@ -5,8 +5,9 @@
  * paging and interrupts off, and the address of its start info in ebx. All others begin in real
  * mode at the trampoline, which cpus.c has copied below 1 MiB.
  *
- * Both go on in 64-bit mode with every address below 4 GiB mapped to itself. Not for its width:
- * some KVMs emulate each instruction of a guest, but for 64-bit code outside of ring 0.
+ * Both go on in 64-bit mode with every address below 4 GiB mapped to itself; memory.c maps more where
+ * the region is above. Not for its width: some KVMs emulate each instruction of a guest, but for
+ * 64-bit code outside of ring 0.
  */
         .set CODE_32, 0x08
         .set CODE_64, 0x10
@@ -200,6 +201,7 @@ arrived:
         .balign TABLE_BYTES
 top_table:
         .skip TABLE_BYTES
+        .globl pointers
 pointers:
         .skip TABLE_BYTES
 directories:

@@ -241,7 +241,7 @@ static void rest(struct worker *worker)
 static void set_up(struct worker *worker, uint32_t number)
 {
     const struct settings *settings = &job.settings;
-    const uint64_t pages = ((uint64_t)settings->region_bytes + PAGE - 1) / PAGE;
+    const uint64_t pages = (settings->region_bytes + PAGE - 1) / PAGE;
     const uint64_t end = job.content.region + settings->region_bytes;
     const uint64_t khz = job.ticks_per_ms;
     uint64_t write_ticks;
