@@ -128,7 +128,12 @@ function Arm({ comparison, side }: { comparison: Comparison; side: 0 | 1 }) {
       {unbroken(text.medians[side])}
       <br />
       <small>
-        {text.quartiles[side] !== "-" && `${unbroken(text.quartiles[side])}, `}
+        {text.quartiles[side] !== "-" && (
+          <>
+            {unbroken(text.quartiles[side])}
+            <br />
+          </>
+        )}
         {runsOf(comparison[side === 0 ? "a" : "b"])}
       </small>
     </>
