@@ -35,7 +35,7 @@ def test_planned_in_the_wizard_started_and_cancelled(it: Live, page: Page, watch
     expect(page.get_by_text("All arms are the same so far")).to_have_count(0)
     step_on(page)
     forecast = page.get_by_role("region", name="Forecast")
-    expect(forecast).to_contain_text(re.compile("From .* %, with 80 % power"))
+    expect(forecast).to_contain_text(re.compile(r"From .*\s%, with 80\s% power"))
     page.get_by_label("Blocks", exact=True).fill("2")
     expect(forecast).to_contain_text("too few blocks for a verdict")
     expect(forecast).to_contain_text(re.compile("About .*"))

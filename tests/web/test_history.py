@@ -32,7 +32,7 @@ def measured(it: Live) -> Live:
 def test_a_change_is_drawn_told_with_its_cause_and_triaged(measured: Live, page: Page) -> None:
     page.goto("/bench/history")
     open_changes = page.get_by_role("list").filter(has_text=STEPPED)
-    expect(open_changes).to_contain_text(re.compile(r"\+\d+ %.*: worse"))
+    expect(open_changes).to_contain_text(re.compile(r"\+\d+\s%.*: worse"))
     page.get_by_label("Scenario", exact=True).select_option(STEPPED)
     settled(page)
     chart = page.get_by_role("img", name=re.compile("^total_time_ms of 40 runs, 1 change:"))
