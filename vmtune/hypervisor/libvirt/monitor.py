@@ -12,7 +12,7 @@ from uuid import UUID
 from vmtune import tracing
 from vmtune.errors import CommandRefused, OutcomeUnknown
 from vmtune.hypervisor.guard import ASKS
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls import Connection, Domain
 from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.libvirt.errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.hypervisor.qemu.allowlist import check
@@ -38,6 +38,7 @@ class LibvirtMonitor:
         self._vm = vm
         self._more_commands = more_commands
         self._turn = asyncio.Lock()
+        self._known: tuple[Connection, Domain] | None = None
 
     async def execute(
         self,
@@ -77,11 +78,20 @@ class LibvirtMonitor:
         # The turn ends when libvirt has answered, even if its caller no longer waits.
         return await asyncio.shield(task)
 
+    def _domain(self, connection: Connection) -> Domain:
+        """The VM on this connection, looked up once: to look it up for each command would double
+        what a sample costs. libvirt finds it by its UUID for each command anyway."""
+        known = self._known
+        if known is None or known[0] is not connection:
+            known = self._known = (connection, connection.domain(self._vm))
+        return known[1]
+
     def _send(self, connection: Connection, text: str, asks: bool) -> str:
-        domain = connection.domain(self._vm)
+        domain = self._domain(connection)
         try:
             return domain.monitor(text)
         except LibvirtRefused as refusal:
+            self._known = None
             # What is invalid about any command is that there is no QEMU to send it to.
             never_sent = refusal.number == OPERATION_INVALID
             if not never_sent and domain.is_active():

@@ -219,6 +219,7 @@ class FakeRaw:
         self._domain = domain
         self.alive = True
         self.by_proxy = False
+        self.looked_up = 0
         self.was_closed = threading.Event()
         self.on_close: Callable[..., None] = lambda *_: None
 
@@ -235,6 +236,7 @@ class FakeRaw:
         pass
 
     def lookupByUUIDString(self, _: str) -> object:  # noqa: N802
+        self.looked_up += 1
         return self._domain
 
     def close(self) -> None:
@@ -495,6 +497,31 @@ class TestMonitor:
     async def test_a_question_that_qemu_died_of_has_no_answer(self) -> None:
         error = await self.refusal("query-migrate", 1, active=False)
         assert error.problems[0].code == NOT_RUNNING
+
+    async def test_the_vm_is_looked_up_once_for_a_connection(self) -> None:
+        """And again where libvirt has refused a command of it."""
+        host = Host()
+        refuses = False
+
+        def monitor(*_: object) -> str:
+            if refuses:
+                raise LibvirtError(libvirt_errors.OPERATION_TIMEOUT, "cannot acquire the lock")
+            return '{"return": {}}'
+
+        host.library.qemu.qemuMonitorCommand = monitor
+        host.domain = SimpleNamespace(isActive=lambda: 1)
+        link = Link("x", host.open)
+        lent = LibvirtMonitor(link, VM)
+        for _ in range(3):
+            assert await lent.execute("query-migrate") == {}
+        assert host.opened[0].looked_up == 1
+        refuses = True
+        with pytest.raises(VmtuneError):
+            await lent.execute("query-migrate")
+        refuses = False
+        assert await lent.execute("query-migrate") == {}
+        assert host.opened[0].looked_up == 2
+        await link.close()
 
     async def test_libvirts_own_refusal_comes_as_it_is(self) -> None:
         error = await self.refusal("query-migrate", libvirt_errors.OPERATION_TIMEOUT, active=True)
