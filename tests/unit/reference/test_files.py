@@ -25,7 +25,7 @@ from vmtune.bench.model.campaign.matrix import read_toml as read_matrix
 from vmtune.bench.model.campaign.matrix_kinds import BlockMatrix, BootMatrix, SrcuMatrix
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState
-from vmtune.bench.model.scenario.migration import Scenario
+from vmtune.bench.model.scenario.migration import GUEST_NEEDS_BYTES, Scenario
 from vmtune.bench.model.scenario.migration import to_json as scenario_to_json
 from vmtune.errors import NotFound
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
@@ -73,6 +73,7 @@ def test_what_ships() -> None:
         "coroutine-pool-memory": "block",
         "coroutine-pool-memory-guest": "block",
         "drop-duration": "campaign",
+        "drop-duration-full": "campaign",
         "drop-duration-quick": "campaign",
         "noise": "campaign",
         "ring-sizes": "campaign",
@@ -155,7 +156,34 @@ def test_rings_of_every_size_are_measured() -> None:
     assert rings == {0, *(1 << power for power in range(10, 17))}
     reaped = {s.dirty_ring_entries for s in scenarios(made) if "reaper_policy" in s.values}
     assert reaped == rings - {0}
-    assert {s.vm.memory_bytes for s in scenarios(made)} == {GIB // 2, 2 * GIB, 8 * GIB}
+    assert {s.vm.memory_bytes for s in scenarios(made)} == {GIB // 2, 3 * GIB, 4 * GIB, 8 * GIB}
+
+
+@pytest.mark.parametrize("name", ["ring-sizes", "drop-duration", "drop-duration-full"])
+def test_a_guest_has_one_stretch_that_is_large_enough(name: str) -> None:
+    for scenario in scenarios(campaign(name)):
+        memory, region = scenario.vm.memory_bytes, scenario.workload.region_bytes
+        # The machine type pc: 3 GiB below 4 GiB and the rest above, from 3.5 GiB on.
+        split = memory >= 7 * GIB // 2
+        below = (3 * GIB if split else memory) - GUEST_NEEDS_BYTES
+        assert region <= max(below, memory - 3 * GIB if split else 0), scenario.name
+
+
+def test_the_full_drop_duration_matrix_has_every_row_of_the_source() -> None:
+    made = campaign("drop-duration-full")
+    source = reference("dirty-ring-reaper")
+    table = source.tables["drop"]
+    assert made.published == PublishedChoice("dirty-ring-reaper", "drop")
+    found = set()
+    for cell in made.cells:
+        for arm in made.arms:
+            match = match_cell(source, table, facts(made, cell, arm), {})
+            assert isinstance(match, Match)
+            at = match.row.at
+            sizes = [int(at[name]) // GIB for name in ("memory_bytes", "region_bytes")]
+            assert cell.name == f"{at['vcpus']}C{sizes[0]}G-{sizes[1]}G"
+            found.add((cell.name, match.row.arm))
+    assert len(found) == len(table.rows) == 30
 
 
 @pytest.mark.parametrize("name", ["stock-against-tuned", "noise"])
@@ -195,7 +223,7 @@ def test_the_drop_duration_matrix_is_the_sources_but_for_what_does_not_fit() -> 
     assert ours == list(source.arms)
 
 
-@pytest.mark.parametrize("name", ["drop-duration", "drop-duration-quick"])
+@pytest.mark.parametrize("name", ["drop-duration", "drop-duration-full", "drop-duration-quick"])
 def test_every_comparison_of_it_stands_beside_a_published_one(name: str) -> None:
     made = campaign(name)
     assert made.published is not None
