@@ -150,9 +150,11 @@ def compared(
     found: Mapping[int, Mapping[str, Sequence[Mapping[str, float]]]],
 ) -> dict[int, Comparison]:
     """What the patch does to requests per second, by the number of iothreads."""
-    criterion = Criterion("iops", Direction.HIGHER, unit="1/s", margin=MARGIN)
-    contrasts = []
+    contrasts: list[Contrast] = []
     for arms in found.values():
+        criterion = Criterion(
+            "iops", Direction.HIGHER, unit="1/s", margin=MARGIN, primary=not contrasts
+        )
         samples = {
             arm: Sample(
                 arm, tuple(Observation(row["iops"], block=int(row["block"])) for row in rows)
@@ -296,7 +298,7 @@ def show_limits(found: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str,
         Sample(arm, tuple(Observation(row["iops"], block=int(row["block"])) for row in found[arm]))
         for arm in LIMITS
     )
-    criterion = Criterion("iops", Direction.HIGHER, unit="1/s")
+    criterion = Criterion("iops", Direction.HIGHER, unit="1/s", primary=True)
     (comparison,) = compare_many([Contrast(before, after, criterion)])
     print(f"\n{'pool':10}{'IOPS':>32}{'coroutines created':>32}")
     for arm, rows in found.items():
