@@ -14,8 +14,8 @@ with the pool limited to 64 coroutines, as before the source's change, and not a
 
 Each measurement is kept in pool_guest.jsonl of the folder that RESULTS names, if it does, and a
 second run with it measures only what is not there, of the same builds. A block of what the patch
-costs takes some 50 s on an idle machine. More blocks can be asked for later: those before are the
-same.
+costs is two runs for each number of iothreads, of 6 s of load besides their boots. More blocks can
+be asked for later: those before are the same.
 """
 
 from __future__ import annotations
