@@ -84,8 +84,7 @@ def drawn(seed: int, number: int) -> Drawn:
     pace = 10 ** (of_all.uniform(7.4, 7.9) if first else of_all.uniform(7.75, 8.25))
     kind = of_all.choice(_KINDS)
     region_mib = round(memory_mib * of_all.uniform(0.15, 0.85))
-    busier = (-0.7, 0.2) if first else (-0.85, 0.15)
-    workload = _workload(of_all, kind, region_mib, pace, busier)
+    workload = _workload(of_all, kind, region_mib, pace)
     chance = random.Random(f"{seed}/{repeats(seed, number)}")
     profile = chance.choice(_PROFILES)
     return Drawn(
@@ -126,18 +125,9 @@ def _values(chance: random.Random, profile: str, bandwidth: float) -> dict[str, 
     return values
 
 
-def _workload(
-    chance: random.Random,
-    kind: str,
-    region_mib: int,
-    pace: float,
-    busier: tuple[float, float],
-) -> Workload:
-    """A workload that writes at a seventh to one and a half of *pace*, in bursts at more.
-
-    :param busier: the logarithms of the least and the most of that.
-    """
-    rate_mb = max(1, round(pace / 1e6 * 10 ** chance.uniform(*busier)))
+def _workload(chance: random.Random, kind: str, region_mib: int, pace: float) -> Workload:
+    """A workload that writes at a fifth to one and a half of *pace*, in bursts at more."""
+    rate_mb = max(1, round(pace / 1e6 * 10 ** chance.uniform(-0.7, 0.2)))
     skew = chance.choice(_SKEWS)
     rest_ms = chance.choice((200, 500, 1000, 2000))
     zero, incompressible = chance.choice(((0, 100), (30, 30), (60, 40), (0, 0)))
