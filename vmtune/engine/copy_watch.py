@@ -49,7 +49,6 @@ class CopyWatch:
         every_s = LOOK_EVERY_S if self._begun else BEGINS_EVERY_S
         if self._none or now - self._looked_at < every_s:
             return
-        first = self._looked_at == float("-inf")
         self._looked_at = now
         record = await self._notes.record()
         try:
@@ -71,7 +70,7 @@ class CopyWatch:
             return
         self._begun |= all(disk.target in seen for disk in found)
         await self._pace.keep(record, source, seen)
-        if first:
+        if not self._looks:
             with suppress(VmtuneError):
                 self._memory_bytes = await source.resident_bytes(record.vm)
         at_ms = round((now - started) * 1000)

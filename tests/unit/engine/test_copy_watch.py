@@ -25,7 +25,7 @@ MIB = 1 << 20
 class Copying:
     """A source that copies 10 MiB a second of a disk of 100 MiB."""
 
-    asked = 0
+    asked = sized = 0
     away = False
     only: Collection[str] | None = None
     """Those that are copied; None for all."""
@@ -42,6 +42,7 @@ class Copying:
         return [Disk("vda", path="/x"), Disk("vdb", path="/y", format="qcow2"), Disk("sda")]
 
     async def resident_bytes(self, vm: UUID) -> int:
+        self.sized += 1
         raise CommandRefused("not told")
 
 
@@ -143,6 +144,7 @@ async def test_of_what_others_have_started_disks_are_found_by_their_copies() -> 
     hosts.driver.only = ("vdb",)
     await watch.look(2.0, 0.0)
     assert [(disk.target, disk.format) for disk in kept.kept.disks] == [("vdb", "qcow2")]
+    assert hosts.driver.sized == 1, "its memory is asked for once there is progress to tell"
     hosts.driver.only = ("vda", "vdb")
     await watch.look(3.0, 0.0)
     assert {disk.target: disk.copied_bytes for disk in kept.kept.disks} == {
@@ -151,7 +153,7 @@ async def test_of_what_others_have_started_disks_are_found_by_their_copies() -> 
     }
     hosts.driver.only = ()  # libvirt has ended them
     await watch.look(4.0, 0.0, memory=True)
-    assert len(kept.kept.disks) == 2
+    assert (len(kept.kept.disks), hosts.driver.sized) == (2, 1)
 
 
 @pytest.mark.parametrize("connection", [Connection.LIBVIRT, Connection.QMP])
