@@ -27,7 +27,8 @@ class Done:
 
     :param number: of the workload, that *seed* draws.
     :param silence_ms: by the heartbeat; *lost_s*: seconds of the guest's work that were withheld.
-    :param cpu_s: of the service, in the *took_s* since QEMU began.
+    :param cpu_s: of the service, in the *took_s* since QEMU began, beyond what it uses with nothing
+        to do.
     :param refused: by intent: whether the plan refuses the intent that can be kept, and the one
         that cannot; None for others.
     """
@@ -112,7 +113,7 @@ def checks_of(done: Sequence[Done], arms: Sequence[str]) -> Iterator[Check]:
     )
     yield Check("lost work by auto-converge's", lost / max(0.01, theirs), "", 1, "max")
     cpu = 100 * sum(each.cpu_s for each in ours) / sum(each.took_s for each in ours)
-    yield Check("service's CPU, of a core", cpu, "%", 2, "max")
+    yield Check("service's CPU while it migrates, of a core", cpu, "%", 2, "max")
 
 
 def share(done: Sequence[Done]) -> float:
