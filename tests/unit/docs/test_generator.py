@@ -53,15 +53,21 @@ def test_each_option_of_virsh_has_its_row() -> None:
     assert told["--tunnelled"][0] == "refused"
 
 
-def test_each_pair_of_releases_has_a_row_for_each_profile() -> None:
+def test_each_pair_of_releases_has_a_row_for_each_profile_and_each_transport() -> None:
     seen = json.loads(releases.SEEN.read_text())
     rows = re.findall(r"^\| \w+: QEMU ([\d.]+), .* \| (.+) \|$", releases.page(), re.M)
-    wanted = [
+    profiles = [
         pair["older_has"]["qemu"]
         for pair in seen
         for _ in {each["profile"] for each in pair["migrations"]}
     ]
-    assert [older for older, _ in rows] == wanted
+    transports = [
+        (pair["older_has"]["qemu"], ", ".join(succeeded))
+        for pair in seen
+        for succeeded in pair["transports"].values()
+    ]
+    assert [older for older, _ in rows[: len(profiles)]] == profiles
+    assert rows[len(profiles) :] == transports
     named = re.findall(r"tunables\.md#(\w+)", releases.page())
     assert named and set(named) <= set(BUILT_IN)
 
