@@ -16,7 +16,7 @@ MKDOCS := said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict 2
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web --silent
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test lint docs lint-web format screenshots bench dataset dataset-publish otava fault fuzz lab-releases test-transports test-releases test-ansible test-nova test-clients test-container web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
+.PHONY: help demo check test lint docs lint-web format screenshots bench dataset dataset-publish otava fault fuzz lab-releases test-transports test-releases test-pythons test-databases test-ansible test-nova test-clients test-container web wheel client-wheel deb test-deb packages packages-for-tests lock openapi qemu-patched clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,12 @@ test-releases: packages-for-tests $(READY) lab-releases  ## migrations between l
 	@RECORD_RELEASES=1 $(BIN)/pytest tests/releases $(PYTEST_ARGS)
 	@sh tests/releases/unpack.sh $(or $(SUITE),sid)
 	@PATH=$(CURDIR)/.cache/qemu-$(or $(SUITE),sid):$$PATH $(BIN)/pytest -n 3 --dist loadfile -k "not libvirt" tests/contract tests/e2e/test_direct.py tests/e2e/test_copied_disks_direct.py tests/e2e/test_packs.py tests/e2e/test_postcopy.py $(PYTEST_ARGS)
+
+test-pythons: packages-for-tests $(READY)  ## the unit tests by each Python from 3.11 to 3.14; PYTHONS="3.12 3.14": by these (as root; takes minutes)
+	@sh tests/releases/pythons.sh $(PYTEST_ARGS)
+
+test-databases: packages-for-tests $(READY)  ## tests of what is stored by PostgreSQL 15 to 18; POSTGRES="16 18": by these (as root; takes minutes)
+	@sh tests/releases/databases.sh $(PYTEST_ARGS)
 
 test-clients: packages-for-tests $(READY) $(WEB_READY)  ## clients that stock generators make (Python, TypeScript, Go) build and migrate (as root; takes minutes)
 	@$(BIN)/pytest tests/clients $(PYTEST_ARGS)
