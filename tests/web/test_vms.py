@@ -64,7 +64,7 @@ def test_a_blocker_is_told_and_has_to_be_overridden(it: Live, vm: lab.LabVm, pag
     page.goto(f"/vms/{vm.uuid}")
     dialog = choose(page, "Migrate", "ringless")
     dialog.get_by_label("Destination").select_option("b")
-    expect(dialog).to_contain_text("The reaper needs KVM with a dirty ring")
+    expect(dialog).to_contain_text("the reaper needs KVM with a dirty ring")
     expect(dialog).to_contain_text("Set dirty_ring_size_entries to 65536 and restart the VM")
     go = dialog.get_by_role("button", name="Migrate", exact=True)
     expect(go).to_be_disabled()
