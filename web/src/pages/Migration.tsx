@@ -152,7 +152,7 @@ export default function MigrationPage() {
               <StackItem>
                 <Facts title="Result" facts={result(data)} spread />
               </StackItem>
-              <Forecasts id={id} />
+              <Forecasts id={id} steered={data.intent != null && !data.intent.shadow} />
               {data.intent && (
                 <StackItem>
                   <Intent intent={data.intent} state={data.state} />

@@ -81,8 +81,9 @@ const COLUMNS: readonly ColumnOf<Compared>[] = [
   },
 ];
 
-/** A migration's forecasts next to its outcome, or why none was made before it. */
-export function Forecasts({ id }: { id: string }) {
+/** A migration's forecasts next to its outcome, or why none was made before it.
+ *  @param steered it has an intent, by which it was steered. */
+export function Forecasts({ id, steered = false }: { id: string; steered?: boolean }) {
   const found = useQuery(migrationForecasts(id));
   const rows = found.data?.items.flatMap(compared) ?? [];
   const missing = found.data?.none_before ?? null;
@@ -106,6 +107,11 @@ export function Forecasts({ id }: { id: string }) {
               rows={rows}
               name={(each) => `${each.when} ${each.what}`}
             />
+          )}
+          {steered && rows.length > 0 && (
+            <Content component="small">
+              These forecasts leave the steering out. What was expected with it stands under Intent.
+            </Content>
           )}
           {helped && (
             <Content component="small">

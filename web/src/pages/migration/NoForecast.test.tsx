@@ -23,3 +23,18 @@ test("a migration without a forecast of before says why, and what helps", async 
   expect(await screen.findByText(said)).toBeVisible();
   expect(screen.queryByRole("grid")).toBeNull();
 });
+
+test("the forecasts of a steered migration say that they leave the steering out", async () => {
+  const kept = {
+    basis: "before",
+    ends: true,
+    total_ms: { low: 1000, likely: 2000, high: 3000 },
+    silence_ms: null,
+    sent_bytes: null,
+    corrected_by: {},
+    happened: null,
+  };
+  answer.mockResolvedValue({ items: [kept], none_before: null });
+  rendered(<Forecasts id="m" steered />);
+  expect(await screen.findByText(/leave the steering out/)).toBeVisible();
+});
