@@ -30,6 +30,7 @@ static int64_t now_ms;
 #define qatomic_inc(p) ((void)++*(p))
 #define qatomic_dec(p) ((void)--*(p))
 #define qatomic_add(p, v) ((void)(*(p) += (v)))
+#define qatomic_sub(p, v) ((void)(*(p) -= (v)))
 #define g_autofree
 static bool g_file_get_contents(const char *path, char **text, void *a, void *b) { return false; }
 static uint64_t g_ascii_strtoull(const char *text, void *end, int base) { return 0; }
@@ -140,6 +141,9 @@ struct VmtuneLoop;
 static void remove_loop(struct VmtuneLoop *loop);
 static void vmtune_coroutine_freed(void);
 
+static void g_free(void *p) { free(p); }
+static void qemu_coroutine_delete(Coroutine *co);
+
 #include "vmtune.h"
 #include "vmtune-pool.c.inc"
 
@@ -153,11 +157,16 @@ static void remove_loop(VmtuneLoop *loop)
     *at = loop->next.next;
 }
 
+static bool turn(void);
+static int interrupted = -1; /* after how many more are freed the other threads have a turn */
+
 static void qemu_coroutine_delete(Coroutine *co)
 {
     there--;
     free(co);
-    vmtune_coroutine_freed();
+    if (interrupted >= 0 && !interrupted--) {
+        turn();
+    }
 }
 
 static CoroutinePoolBatch *coroutine_pool_batch_new(void)
@@ -173,6 +182,7 @@ static void coroutine_pool_batch_delete(CoroutinePoolBatch *batch)
         QSLIST_REMOVE_HEAD(&batch->list, pool_next);
         batch->size--;
         qemu_coroutine_delete(co);
+        vmtune_coroutine_freed();
     }
     free(batch);
 }
@@ -216,6 +226,7 @@ static void give(void)
 
     if (vmtune_coroutine_given_back()) {
         qemu_coroutine_delete(co);
+        vmtune_coroutine_freed();
         return;
     }
     if (own->first && own->first->size == BATCH && own->first->next.next) {
@@ -356,6 +367,8 @@ int main(void)
             pass(value);
         } else if (!strcmp(what, "end")) {
             ends();
+        } else if (!strcmp(what, "interrupt")) {
+            interrupted = value;
         } else {
             int before = me;
 

@@ -128,6 +128,13 @@ def test_the_minimum_is_left_and_goes_when_it_is_lowered(program: Path, minimum:
     assert (seen[-1].pooled, seen[-1].timers) == (0, 0)
 
 
+@pytest.mark.parametrize("freed", [0, 1, 5, 7])
+def test_two_loops_that_free_at_the_same_time_leave_the_minimum(program: Path, freed: int) -> None:
+    """The periods of all loops end together, and one's ends while another frees."""
+    acts = [*burst(FIRST, 16), *burst(SECOND, 16), ("interrupt", freed), PASS, PASS, PASS]
+    assert run(program, [*SET, ("minimum", 10), *acts])[-1].there == 10
+
+
 def test_a_vcpu_counts_for_the_main_loop(program: Path) -> None:
     acts = list(SET)
     for _ in range(20):
