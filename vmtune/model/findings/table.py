@@ -160,7 +160,7 @@ _TABLE = (
     blocker(
         "not_whole_mib",
         "libvirt takes this value in MiB/s, and {value} bytes/s are not whole MiB/s",
-        "use {below} or {above}",
+        "use {whole}",
     ),
     blocker(
         "set_by_libvirt",

@@ -83,6 +83,8 @@ def _spelled_action(action: Action) -> str:
 
 
 def _spelled_value(name: str, value: Value) -> str:
+    if type(value) is int and value == 0:
+        return "0"
     return BUILT_IN[name].render(value).replace(",", "").replace(" ", "")
 
 

@@ -182,8 +182,8 @@ def _whole_mib(tunable: Tunable, wanted: Value, situation: Situation) -> Iterato
     around = whole_around(tunable, wanted)
     if around is None or not situation.libvirt or situation.route(tunable) is not Route.MIGRATE:
         return
-    below, above = (f"{each >> 20}MiB/s" for each in around)
-    yield Finding("not_whole_mib", tunable.name, {"value": wanted, "below": below, "above": above})
+    whole = " or ".join(f"{each >> 20}MiB/s" for each in around)
+    yield Finding("not_whole_mib", tunable.name, {"value": wanted, "whole": whole})
 
 
 def _compression(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:

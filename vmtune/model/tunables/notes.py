@@ -40,21 +40,21 @@ def value_notes(
             yield ValueNote(name, NoteKind.ROUNDED, message)
         around = whole_around(row, value)
         if around is not None:
-            low, high = (row.render(each) for each in around)
             message = (
                 f"a plan refuses it on hosts with libvirt, which takes whole MiB/s: "
-                f"use {low} or {high}"
+                f"use {' or '.join(map(row.render, around))}"
             )
             yield ValueNote(name, NoteKind.REFUSED_BY_LIBVIRT, message)
 
 
-def whole_around(row: Tunable, value: Value) -> tuple[int, int] | None:
-    """The values below and above *value* that libvirt takes; None where it takes *value*.
+def whole_around(row: Tunable, value: Value) -> tuple[int, ...] | None:
+    """The values below and above *value* that libvirt takes; None where it takes *value*. 0 is not
+    among them where it is no amount.
 
     libvirt takes bandwidths in MiB/s.
     """
     scale = row.libvirt.scale if row.libvirt else 1
     if row.route is not Route.MIGRATE or scale <= 1 or isinstance(value, str) or not value % scale:
         return None
-    below = value // scale
-    return below * scale, (below + 1) * scale
+    below = value // scale * scale
+    return (below + scale,) if below == 0 and row.zero else (below, below + scale)

@@ -109,6 +109,7 @@ class Tunable:
     :param read_only: a counter: it is shown, and nobody can set it.
     :param form: what a text may be.
     :param zero_reads_as: what 0, QEMU's own choice, reads back as since QEMU 11; None for 0.
+    :param zero: what 0 stands for, in words, where it is no amount; empty where it is one.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Tunable:
     read_only: bool = False
     form: TextForm = TextForm.NAME
     zero_reads_as: int | None = None
+    zero: str = ""
 
     def reads_back(self, wanted: Value, seen: Value) -> bool:
         """Whether *seen* is how *wanted* reads back."""
@@ -187,10 +189,12 @@ class Tunable:
     def _integer(self, raw: object) -> int:
         if not isinstance(raw, int | str):
             raise ValueError(f"expects a whole number such as {units.examples(self.unit)}")
+        if isinstance(raw, str) and self.zero and raw.strip() in (self.zero, self.render(0)):
+            return 0
         value = self._whole(raw, units.parse(raw, self.unit))
         if self.minimum is not None and value < self.minimum:
             raise ValueError(
-                f"{self.render(value)} is below the least, {self.render(self.minimum)}"
+                f"{self._number(value)} is below the least, {self._number(self.minimum)}"
             )
         if self.maximum is not None and value > self.maximum:
             raise ValueError(f"{self.render(value)} is above the most, {self.render(self.maximum)}")
@@ -220,12 +224,18 @@ class Tunable:
         return "" if value == exact else f"{raw.strip()} is rounded to {self.render(value)}"
 
     def render(self, value: Value | None) -> str:
-        """*value* as people read it: ``on``, ``64 MiB``, ``zstd``; None is ``unset``."""
+        """*value* as people read it: ``on``, ``64 MiB``, ``0 (no limit)``, ``zstd``; None is
+        ``unset``."""
         if value is None:
             return "unset"
         if isinstance(value, bool):
             return "on" if value else "off"
-        return units.render(value, self.unit) if isinstance(value, int) else value
+        if value == 0 and self.zero:
+            return f"0 ({self.zero})"
+        return value if isinstance(value, str) else self._number(value)
+
+    def _number(self, value: int | None) -> str:
+        return "unset" if value is None else units.render(value, self.unit)
 
     def allowed(self) -> str:
         """The accepted values in words, for help and error messages."""
@@ -237,7 +247,7 @@ class Tunable:
             return ", ".join(self.choices)
         if self.kind is Kind.TEXT:
             return texts.allowed(self.form)
-        least, most = self.render(self.minimum), self.render(self.maximum)
+        least, most = self._number(self.minimum), self._number(self.maximum)
         open_ended = self.maximum is None or self.maximum >= _NO_LIMIT
         text = f"at least {least}" if open_ended else f"{least} to {most}"
         return f"{text}, a power of two" if self.power_of_two else text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.notes import whole_around
 from vmtune.units import examples
 
 BANDWIDTH = BUILT_IN["max_bandwidth_bytes_per_s"]
@@ -39,3 +40,27 @@ def test_the_rounding_is_told() -> None:
     assert BANDWIDTH.rounding("1GiB/s") == ""
     assert BANDWIDTH.rounding("nonsense") == ""
     assert BUILT_IN["multifd"].rounding("on") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("max_bandwidth_bytes_per_s", "0 (no limit)"),
+        ("iothread_poll_grow", "0 (QEMU's choice)"),
+        ("dirty_ring_size_entries", "0 (bitmap)"),
+        ("downtime_limit_ms", "0 ms"),
+    ],
+)
+def test_what_0_stands_for_is_said_and_taken(name: str, shown: str) -> None:
+    row = BUILT_IN[name]
+    assert row.render(0) == shown
+    assert row.accept(shown) == 0
+    if row.zero:
+        assert row.accept(row.zero) == 0
+
+
+def test_no_limit_is_not_proposed_where_a_little_is_wanted() -> None:
+    row = BUILT_IN["max_bandwidth_bytes_per_s"]
+    assert whole_around(row, 5) == (MIB,)
+    assert whole_around(row, MIB + 5) == (MIB, 2 * MIB)
+    assert whole_around(row, 0) is None

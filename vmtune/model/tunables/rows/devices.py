@@ -30,7 +30,7 @@ DEVICES = (
         "Request queues of each virtio SCSI controller; 0 is QEMU's own choice, one for each "
         "vCPU.",
         Kind.INTEGER, Route.BOOT, Side.BOTH, Unit.COUNT, 0, 0, 1021,
-        libvirt=_driver("controller", "queues"),
+        libvirt=_driver("controller", "queues"), zero="QEMU's choice",
     ),
     Tunable(
         "disk_cache", "Cache of disks",

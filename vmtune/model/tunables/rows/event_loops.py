@@ -35,6 +35,7 @@ EVENT_LOOPS = (
         "How long an iothread polls before it sleeps; 0 turns polling off.",
         Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.NS, 32768, 0, MAX_INT,
         qmp=QmpName(QmpKind.IOTHREAD, "poll-max-ns"), libvirt=iothread_call("poll_max_ns"),
+        zero="no polling",
     ),
     Tunable(
         "iothread_poll_grow", "Growth of polling",
@@ -42,6 +43,7 @@ EVENT_LOOPS = (
         Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT,
         qmp=QmpName(QmpKind.IOTHREAD, "poll-grow"), libvirt=iothread_call("poll_grow"),
         zero_reads_as=2,
+        zero="QEMU's choice",
     ),
     Tunable(
         "iothread_poll_shrink", "Shrinking of polling",
@@ -49,12 +51,14 @@ EVENT_LOOPS = (
         Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT,
         qmp=QmpName(QmpKind.IOTHREAD, "poll-shrink"), libvirt=iothread_call("poll_shrink"),
         zero_reads_as=2,
+        zero="QEMU's choice",
     ),
     Tunable(
         "iothread_aio_max_batch", "Requests in a batch",
         "Most requests an iothread hands to the kernel at once; 0 is QEMU's own choice.",
         Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT64,
         qmp=QmpName(QmpKind.IOTHREAD, "aio-max-batch"),
+        zero="QEMU's choice",
     ),
     Tunable(
         "main_loop_aio_max_batch", "Requests in a batch of the main loop",
@@ -62,5 +66,6 @@ EVENT_LOOPS = (
         "main loop has no settings for its polling.",
         Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT64,
         qmp=QmpName(QmpKind.MAIN_LOOP, "aio-max-batch"),
+        zero="QEMU's choice",
     ),
 )  # fmt: skip

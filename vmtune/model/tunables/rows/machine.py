@@ -23,6 +23,7 @@ BOOT = (
         Kind.INTEGER, Route.BOOT, Side.BOTH, Unit.ENTRIES, 0, 0, 65536, True,
         qmp=QmpName(QmpKind.ACCELERATOR, "dirty-ring-size"),
         libvirt=LibvirtName(LibvirtKind.XML, "features/kvm/dirty-ring@size"),
+        zero="bitmap",
     ),
     Tunable(
         "virtio_blk_queues", "Queues of virtio disks",

@@ -24,6 +24,7 @@ STORAGE = (
         Kind.BOOLEAN, Route.MIGRATE, Side.SOURCE, default=False,
         libvirt=flag("VIR_MIGRATE_NON_SHARED_DISK", "--copy-storage-all"),
         overwriter=LIBVIRT_RESETS,
+        zero="no limit",
     ),
     Tunable(
         "copy_storage_incremental", "Copy only the top images of disks",

@@ -23,6 +23,7 @@ SWITCHOVER = (
         qmp=parameter("max-bandwidth"),
         libvirt=libvirt_parameter("bandwidth", "--bandwidth", scale=MIB),
         overwriter=LIBVIRT_RESETS, running=True,
+        zero="no limit",
     ),
     Tunable(
         "avail_switchover_bandwidth_bytes_per_s", "Bandwidth for the switchover",
@@ -33,6 +34,7 @@ SWITCHOVER = (
         libvirt=libvirt_parameter("bandwidth.avail.switchover", "--available-switchover-bandwidth",
                        Version(11, 1), MIB),
         since=Version(8, 2), overwriter=LIBVIRT_RESETS, running=True,
+        zero="as measured",
     ),
     Tunable(
         "downtime_limit_ms", "Downtime limit",
@@ -66,6 +68,7 @@ SWITCHOVER = (
         qmp=parameter("max-postcopy-bandwidth"),
         libvirt=libvirt_parameter("bandwidth.postcopy", "--postcopy-bandwidth", scale=MIB),
         overwriter=LIBVIRT_RESETS, running=True,
+        zero="no limit",
     ),
     Tunable(
         "tls", "TLS",
