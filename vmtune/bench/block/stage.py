@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 from uuid import UUID, uuid4
 
 from vmtune import units
@@ -34,7 +35,7 @@ from vmtune.hypervisor.qemu.block_export import (
 )
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.programs import require_programs
-from vmtune.model.host.facts import VmFacts
+from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.host.pools import geometry_of, headroom, pool_model
 from vmtune.model.plan.changes import Change, in_order
 from vmtune.model.tunables.tunable import Route
@@ -173,7 +174,19 @@ async def _finish_node(qemu: BenchQemu, file: Path | None, scenario: BlockScenar
     await asyncio.to_thread(file.unlink)
 
 
-async def tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[str, PoolForecast]:
+class Tuned(Protocol):
+    """What tuning needs of a :class:`~vmtune.hypervisor.protocol.Driver`."""
+
+    async def vm_facts(self, vm: UUID, /) -> VmFacts:
+        """See the driver's."""
+
+    async def write_and_read(
+        self, vm: UUID, changes: Sequence[Change], tunables: Collection[str], /
+    ) -> dict[str, Reading]:
+        """See the driver's."""
+
+
+async def tune(driver: Tuned, vm: UUID, scenario: BlockScenario) -> tuple[str, PoolForecast]:
     """Set what is set on a running QEMU; its version, and what the pool model says of it.
 
     :raise VmtuneError: it refuses.
@@ -185,8 +198,8 @@ async def tune(driver: QmpDriver, vm: UUID, scenario: BlockScenario) -> tuple[st
         if settable()[name].route is Route.LIVE
     ]
     if changes:
-        await driver.write(vm, in_order(changes, facts.readings))
-        read = await driver.read(vm, [change.tunable for change in changes])
+        ordered = in_order(changes, facts.readings)
+        read = await driver.write_and_read(vm, ordered, [each.tunable for each in changes])
         for change in changes:
             reading = read[change.tunable]
             found: list[object] = [*reading.parts.values()] or [reading.value]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -19,7 +18,7 @@ from vmtune.bench.model.scenario.block import BlockScenario
 from vmtune.bench.model.scenario.guest_driver import GuestDriver
 from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
 from vmtune.errors import CommandRefused, SetupError
-from vmtune.model.host.facts import MemoryMaps, Reading
+from vmtune.model.host.facts import MemoryMaps, Reading, VmFacts
 from vmtune.model.plan.changes import Change
 from vmtune.model.versions import Version
 
@@ -37,20 +36,20 @@ class Driver:
         self.kept = kept
         self.written: list[Change] = []
 
-    async def vm_facts(self, _: UUID) -> Any:
+    async def vm_facts(self, _: UUID) -> VmFacts:
         return FACTS
 
-    async def write(self, _: UUID, changes: Sequence[Change]) -> None:
+    async def write_and_read(
+        self, _: UUID, changes: Sequence[Change], names: Collection[str]
+    ) -> dict[str, Reading]:
         self.written += changes
-
-    async def read(self, _: UUID, names: Sequence[str]) -> dict[str, Reading]:
         return {name: self.kept[name] for name in names}
 
 
 async def tune(kept: Mapping[str, Reading], **values: int) -> Driver:
     driver = Driver(kept)
     scenario = BlockScenario(CELL, values=values)
-    await tune_qemu(driver, UUID(int=1), scenario)  # type: ignore[arg-type] # has what is called
+    await tune_qemu(driver, UUID(int=1), scenario)
     return driver
 
 
