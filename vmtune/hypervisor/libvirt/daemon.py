@@ -14,6 +14,9 @@ from vmtune.hypervisor.libvirt.host import (
     find_local_daemon,
     read_host,
 )
+from vmtune.hypervisor.libvirt.migrating.leaving import Leaving
+from vmtune.hypervisor.libvirt.migrating.migration import LibvirtMigration
+from vmtune.hypervisor.libvirt.migrating.not_begun import NotBegun
 from vmtune.hypervisor.libvirt.monitor import LibvirtMonitor
 from vmtune.hypervisor.libvirt.vm import VmRecord, look_up
 from vmtune.hypervisor.qemu.probe import QemuProbe
@@ -53,6 +56,9 @@ class LibvirtDaemon:
         self._daemon: tuple[int, LocalDaemon | None] | None = None
         self._monitors: dict[UUID, LibvirtMonitor] = {}
         self._probes: dict[UUID, tuple[tuple[int, int], QemuProbe]] = {}
+        self._migrations: dict[UUID, LibvirtMigration] = {}
+        self._not_begun = NotBegun()
+        self._leaving = Leaving()
 
     @property
     def uri(self) -> str:

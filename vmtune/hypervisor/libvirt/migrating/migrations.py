@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 from vmtune.errors import CommandRefused, NotFound, TooLate
 from vmtune.hypervisor.asking import done_meanwhile
-from vmtune.hypervisor.guard import OPEN, Guard
-from vmtune.hypervisor.libvirt.calls import Connection, open_connection
+from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.daemon import LibvirtDaemon
 from vmtune.hypervisor.libvirt.domain_xml import manager_in
 from vmtune.hypervisor.libvirt.domain_xml_edit import edit_destination_xml
 from vmtune.hypervisor.libvirt.errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.hypervisor.libvirt.migrating import recovery
-from vmtune.hypervisor.libvirt.migrating.leaving import Leaving
 from vmtune.hypervisor.libvirt.migrating.migration import (
     LibvirtMigration,
     MigrationArguments,
     migration_arguments,
     migration_flags,
 )
-from vmtune.hypervisor.libvirt.migrating.not_begun import NotBegun
 from vmtune.hypervisor.libvirt.monitor import NOT_RUNNING
 from vmtune.hypervisor.libvirt.vm import read_totals
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
@@ -34,8 +31,6 @@ from vmtune.model.migration.postcopy import not_arrived, not_paused
 from vmtune.model.migration.postcopy_figures import PostcopyFigures, read_postcopy_figures
 from vmtune.model.migration.prior import Prior
 from vmtune.model.migration.record import QemuStatus, Snapshot, Totals
-from vmtune.model.tunables.built_in import BUILT_IN
-from vmtune.model.tunables.registry import TunableRegistry
 
 _RESETS_WITHIN_S = 10.0
 _LOOK_AGAIN_S = 0.05
@@ -43,28 +38,6 @@ _LOOK_AGAIN_S = 0.05
 
 class LibvirtMigrations(LibvirtDaemon):
     """The calls of a :class:`~vmtune.hypervisor.protocol.Driver` that concern migrations."""
-
-    def __init__(
-        self,
-        uri: str,
-        *,
-        peer_uri: str = "",
-        more_commands: Collection[str] = (),
-        open_: Callable[[str], Connection] = open_connection,
-        guard: Guard = OPEN,
-        tunables: TunableRegistry = BUILT_IN,
-    ) -> None:
-        super().__init__(
-            uri,
-            peer_uri=peer_uri,
-            more_commands=more_commands,
-            open_=open_,
-            guard=guard,
-            tunables=tunables,
-        )
-        self._migrations: dict[UUID, LibvirtMigration] = {}
-        self._not_begun = NotBegun()
-        self._leaving = Leaving()
 
     async def start_migration(self, order: MigrateOrder, destination: Driver) -> MigrationHandle:
         """Begin a peer-to-peer migration: the source's daemon runs it by itself.
