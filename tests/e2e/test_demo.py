@@ -3,14 +3,15 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.support.live import wait_for, why_no_lab
 from vmtune.admin.demo.compared import BLOCKS
 from vmtune.admin.demo.demo import LAB
+from vmtune.admin.demo.lock import LOCK, alone
 from vmtune.admin.demo.reaper import ARMS
+from vmtune.errors import SetupError
 from vmtune.lab import down, status
 from vmtune.lab.domain_xml import kvm_usable
 
@@ -25,7 +26,7 @@ def demo(*options: str) -> subprocess.CompletedProcess[str]:
 
 def left_behind() -> list[str]:
     """What a demo that is over may not leave."""
-    found = [str(path) for path in (LAB.folder, Path("/run/vmtune-demo.lock")) if path.exists()]
+    found = [str(path) for path in (LAB.folder, LOCK) if path.exists()]
     if status(LAB).state != "down":
         found.append("the lab")
     return found
@@ -48,6 +49,14 @@ def test_it_measures_and_cleans_up() -> None:
     assert left_behind() == []
 
 
+def test_two_at_a_time_are_refused_and_the_first_keeps_its_lock() -> None:
+    with alone():
+        with pytest.raises(SetupError, match="another demo runs"), alone(within_s=0.1):
+            pass
+        assert LOCK.exists()
+    assert not LOCK.exists()
+
+
 def test_killed_it_leaves_nothing_that_the_next_one_does_not_clear_away() -> None:
     service = LAB.folder / "service/vmtune.sock"
     process = subprocess.Popen(
@@ -61,7 +70,7 @@ def test_killed_it_leaves_nothing_that_the_next_one_does_not_clear_away() -> Non
     finally:
         process.kill()
         process.wait()
-    wait_for(lambda: not service.exists(), "the service to end with the demo")
-    down(LAB)  # what the next demo begins with
-    Path("/run/vmtune-demo.lock").unlink()
+    with alone():  # the next demo waits for the service of this one,
+        down(LAB)  # and begins with what it left
+    assert not service.exists()
     assert left_behind() == []

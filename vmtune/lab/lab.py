@@ -9,7 +9,6 @@ two names in /run/netns and one folder; the marker in the folder says which.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from vmtune.lab.guest_build import build_guest
 from vmtune.lab.host import HostPlan, plan_hosts, prepare_host, probe_emulator, start_host
 from vmtune.lab.machines import PROGRAMS as MACHINE_PROGRAMS
 from vmtune.lab.machines import as_built, prepare_machines, require_bases
-from vmtune.lab.marker import Marker, boot_id, locked, read_marker
+from vmtune.lab.marker import Marker, boot_id, locked, read_marker, remove_folder
 from vmtune.lab.namespaces import (
     LINK,
     MIGRATION_LINK,
@@ -133,7 +132,7 @@ def down(settings: LabSettings | None = None) -> None:
     Ends the lab's daemons and VMs, and removes its namespaces and its folder.
 
     :raise LabError: not root; the folder is another user's; a process does
-        not end.
+        not end, or writes to the folder.
     """
     settings = settings or LabSettings()
     require_root()
@@ -275,12 +274,7 @@ def _take_down(folder: Path) -> None:
             remove_netns_folder()
     # The lab mounts nothing outside its own namespaces; its user may have.
     unmount(folder, below=True)
-    if marker.made_folder:
-        shutil.rmtree(folder)
-        return
-    # The marker goes last: if this is interrupted, the rest stays recognisable.
-    for entry in sorted(folder.iterdir(), key=lambda path: path.is_file()):
-        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    remove_folder(folder, marker)
 
 
 def _end_namespace(name: str, inode: int, folder: Path) -> None:

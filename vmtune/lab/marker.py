@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,6 +119,35 @@ def read_marker(folder: Path) -> Marker | None:
             field="folder",
             code="marker_unreadable",
             remedy="look what is running in the lab's namespaces, then remove the folder by hand",
+        ) from error
+
+
+def remove_folder(folder: Path, marker: Marker) -> None:
+    """Empty the lab's folder, and remove it if the lab made it.
+
+    The marker goes last: if this fails or is interrupted, the rest stays recognisable.
+
+    :raise LabError: a program writes there meanwhile, or a file cannot be removed.
+    """
+    own = folder / MARKER_NAME
+    try:
+        for entry in folder.iterdir():
+            if entry == own:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+        own.unlink()
+        if marker.made_folder:
+            folder.rmdir()
+    except OSError as error:
+        if not own.exists():
+            marker.write(folder)
+        raise LabError(
+            f"cannot remove what is in {folder}: {error.strerror}: {error.filename}",
+            field="folder",
+            remedy="end the program that writes there, then run `vmtune lab down` again",
         ) from error
 
 

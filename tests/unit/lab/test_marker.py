@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
+import shutil
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
 
 from vmtune.errors import LabError
-from vmtune.lab.marker import MARKER_NAME, Marker, locked, read_marker
+from vmtune.lab.marker import MARKER_NAME, Marker, locked, read_marker, remove_folder
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -46,6 +48,45 @@ def test_a_damaged_marker_is_said_to_be(tmp_path: Path, text: str) -> None:
     with pytest.raises(LabError) as refused:
         read_marker(tmp_path)
     assert refused.value.problems[0].code == "marker_unreadable"
+
+
+def _lab(folder: Path, made_folder: bool) -> Marker:
+    marker = Marker("boot", "settings", made_folder)
+    marker.write(folder)
+    (folder / "service").mkdir()
+    (folder / "service/log").write_text("")
+    (folder / "zone").symlink_to("service")
+    return marker
+
+
+@pytest.mark.parametrize("made_folder", [True, False])
+def test_a_folder_goes_only_if_the_lab_made_it(tmp_path: Path, made_folder: bool) -> None:
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    remove_folder(folder, _lab(folder, made_folder))
+    assert folder.exists() is not made_folder
+    assert made_folder or os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("call", ["rmtree", "rmdir"])
+def test_a_folder_that_others_write_to_stays_recognisable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    marker = _lab(folder, made_folder=True)
+
+    def written_to_meanwhile(path: Path) -> None:
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil if call == "rmtree" else Path, call, written_to_meanwhile)
+        with pytest.raises(LabError, match="Directory not empty") as refused:
+            remove_folder(folder, marker)
+    assert "lab down" in str(refused.value.problems[0].remedy)
+    assert read_marker(folder) == marker
+    remove_folder(folder, marker)
+    assert not folder.exists()
 
 
 def _hold(folder: Path, held: Event, release: Event) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -22,11 +21,11 @@ from vmtune.admin.demo import compared as demo_compared
 from vmtune.admin.demo import overview as demo_overview
 from vmtune.admin.demo import promise as demo_promise
 from vmtune.admin.demo import reaper as demo_reaper
+from vmtune.admin.demo.lock import alone
 from vmtune.admin.demo.reaper import RingRun
 from vmtune.admin.demo.service import Service, running_service
 from vmtune.client.connection.http import Client, Document
 from vmtune.client.views.render import milliseconds, size
-from vmtune.errors import SetupError
 from vmtune.lab import LabSettings, LabStatus, LabVm, VmSettings, define_vm, down, up
 from vmtune.lab.privileges import require_root
 from vmtune.model.workload import Workload
@@ -45,7 +44,6 @@ VM = VmSettings(
     memory_bytes=256 * MIB,
     workload=Workload(region_bytes=64 * MIB, dirty_mb_per_s=150),
 )
-_LOCK = Path("/run/vmtune-demo.lock")
 _WIDTH = 78
 
 
@@ -75,9 +73,9 @@ def run(keep: bool = False, as_json: bool = False, verbose: bool = True) -> int:
     :raise VmtuneError: not root, a program is missing, a migration could not start.
     """
     require_root()
-    with _alone(), _ending_on_sigterm(), ExitStack() as stack:
+    with alone() as lock, _ending_on_sigterm(), ExitStack() as stack:
         began = time.monotonic()
-        stage = _set_up(stack, verbose)
+        stage = _set_up(stack, lock, verbose)
         compared = demo_compared.measure(stage.client, verbose)
         runs = tuple(_runs(stage, verbose))
         promise = demo_promise.measure(stage.client, stage.vm.uuid, stage.hosts[1], verbose)
@@ -97,7 +95,7 @@ def run(keep: bool = False, as_json: bool = False, verbose: bool = True) -> int:
     return 0
 
 
-def _set_up(stack: ExitStack, verbose: bool) -> Stage:
+def _set_up(stack: ExitStack, lock: int, verbose: bool) -> Stage:
     down(LAB)  # what a demo left that was killed
     began = time.monotonic()
     stack.callback(down, LAB)
@@ -106,7 +104,7 @@ def _set_up(stack: ExitStack, verbose: bool) -> Stage:
     began = time.monotonic()
     folder = LAB.folder / "service"  # goes with the lab, also when the next demo clears it away
     folder.mkdir()
-    service = stack.enter_context(running_service(folder))
+    service = stack.enter_context(running_service(folder, holds=lock))
     _print(verbose, f"Service: {service.url}, SQLite in {folder} ({_since(began)})")
     hosts = ("a", "b")
     for name, host in zip(hosts, lab.hosts, strict=True):
@@ -232,28 +230,6 @@ def _keep(stage: Stage, shown: Sequence[str]) -> None:
     click.echo("The lab and the service run until you press Ctrl-C.")
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """One demo at a time on a machine. The lock file goes however the demo ends.
-
-    :raise SetupError: another one runs.
-    """
-    handle = os.open(_LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SetupError(
-                "another demo runs on this machine", code="demo_runs", remedy="wait until it ends"
-            ) from None
-        try:
-            yield
-        finally:
-            _LOCK.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

@@ -50,9 +50,11 @@ class Service:
 
 
 @contextmanager
-def running_service(folder: Path) -> Iterator[Service]:
+def running_service(folder: Path, holds: int | None = None) -> Iterator[Service]:
     """A service with its database and socket in *folder*, for as long as the block runs.
 
+    :param holds: a lock's descriptor that the service keeps until it ends, which it may do later
+        than a parent that is killed.
     :raise SetupError: it does not start; its last words are in the message.
     """
     address = folder / "vmtune.sock"
@@ -63,13 +65,13 @@ def running_service(folder: Path) -> Iterator[Service]:
     command = [*vmtune, "serve", *places, "--socket", str(address)]
     client = Client(address)
     port = _PORT if _is_free(_PORT) else _free_port()
-    process = _start(command, port, folder, log)
+    process = _start(command, port, folder, log, holds)
     try:
         if not _is_ready(process, client):
             if "is taken by another program" not in log.read_text(errors="replace"):
                 raise _not_started(log)
             port = _free_port()  # somebody was faster
-            process = _start(command, port, folder, log)
+            process = _start(command, port, folder, log, holds)
             if not _is_ready(process, client):
                 raise _not_started(log)
         yield Service(client, f"http://127.0.0.1:{port}", address, process.pid)
@@ -77,13 +79,16 @@ def running_service(folder: Path) -> Iterator[Service]:
         _stop(process)
 
 
-def _start(command: list[str], port: int, folder: Path, log: Path) -> subprocess.Popen[bytes]:
+def _start(
+    command: list[str], port: int, folder: Path, log: Path, holds: int | None
+) -> subprocess.Popen[bytes]:
     with log.open("wb") as out:
         return subprocess.Popen(
             [*command, "--listen-port", str(port)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
+            pass_fds=() if holds is None else (holds,),
             env={**os.environ, "VMTUNE_BENCH_DIR": str(folder / "bench")},
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - no threads run yet
         )
