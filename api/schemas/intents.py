@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from pydantic import Field
 from vmtune.api.schemas.common import Model, ValueText
 from vmtune.model.migration.intent import Intent, Otherwise, describe, dump_intent
 from vmtune.model.migration.record import Migration
-from vmtune.model.migration.stated_intent import goals_kept
+from vmtune.model.migration.stated_intent import GoalKept, Happened, Measure, goals_kept
 from vmtune.services.forecasts.intents import IntentPlan
 
 RawIntent = Annotated[
@@ -109,8 +110,13 @@ class GoalKeptView(Model):
 
     goal: str
     bound: int
-    measured: float
-    kept: bool
+    measured: float | None
+    kept: bool | None
+    by: Measure = Field(
+        description="By what it is known: `qemu` (QEMU's own times), `throttle` (the hardest "
+        "throttle that was seen: the guest lost at most that share of its CPU time), `sent` (in "
+        "the second in which most was sent), or `unknown`."
+    )
 
 
 class StatedIntentView(Model):
@@ -125,18 +131,16 @@ class StatedIntentView(Model):
     forecast: str = Field(description="Whether it was expected to be kept before the start.")
     shadow: bool = Field(description="What would have been done is told, and nothing was done.")
     goals: list[GoalKeptView] = Field(
-        description="Silence and deadline, once the migration has completed; else empty."
+        description="Each goal, once the migration has completed; else empty. What was not "
+        "measured is null."
     )
 
     @classmethod
     def of(cls, record: Migration) -> StatedIntentView | None:
         """The record's; None without one."""
-        stated, totals = record.intent, record.totals
+        stated = record.intent
         if stated is None:
             return None
-        found = (
-            goals_kept(stated.intent, totals.total_time_ms, totals.downtime_ms) if totals else ()
-        )
         return cls(
             stated=dump_intent(stated.intent),
             text=describe(stated.intent),
@@ -144,5 +148,13 @@ class StatedIntentView(Model):
             pinned=list(stated.pinned),
             forecast=stated.forecast,
             shadow=stated.shadow,
-            goals=[GoalKeptView.from_record(each) for each in found],
+            goals=[GoalKeptView.from_record(each) for each in _kept(record)],
         )
+
+
+def _kept(record: Migration) -> Sequence[GoalKept]:
+    """What the record has; of one by an earlier release what its totals say."""
+    stated, totals = record.intent, record.totals
+    if stated is None or totals is None or stated.kept:
+        return () if stated is None else stated.kept
+    return tuple(goals_kept(stated.intent, Happened(totals.total_time_ms, totals.downtime_ms)))

@@ -43,6 +43,7 @@ from vmtune.errors import (
 )
 from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
+from vmtune.intent.felt import Felt, with_kept
 from vmtune.model.host.facts import Connection
 from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import StepEffect
@@ -163,6 +164,7 @@ class MigrationSession:
         self._cancelling_since: float | None = None
         self._anothers = False
         self._switched = False
+        self._felt = Felt()
         self._postcopy = PostcopyWatch(hosts, notes, self._clock)
         self._disks = CopyWatch(hosts, notes)
 
@@ -391,6 +393,12 @@ class MigrationSession:
         )
         record = await self.notes.record()
         end = await finalize(record, self.hosts, evidence, self.tunables, reapply)
+        totals = end.get("totals")
+        if record.intent is not None and totals is not None:
+            # What an earlier process saw is stored; what this one saw may not be yet.
+            earlier = Felt(await self.notes.samples() if self.handle is None else ())
+            stated = with_kept(record, totals, earlier | self._felt)
+            end |= MigrationFields(intent=stated or record.intent)
         return await settle_source_images(record, end, self.hosts, self.notes.save)
 
     async def _was_interrupted(self) -> bool:
@@ -419,6 +427,7 @@ class MigrationSession:
         memory = snapshot.sample is not None
         await self._disks.look(self._clock.now(), self._started, memory=memory)
         if snapshot.sample is not None:
+            self._felt.add(snapshot.sample)
             await self._controllers.on_sample(snapshot.sample)
 
     async def _expected(self, snapshot: Snapshot) -> Outlook | None:

@@ -120,6 +120,8 @@ LoadPhase = Literal["before", "during", "after"]
 
 LocalDisks = Literal["profile", "copy", "leave"]
 
+Measure = Literal["qemu", "throttle", "sent", "unknown"]
+
 Measured = Literal["yes", "other size", "no"]
 
 MigrationPhase = Literal["disks", "memory"]
@@ -1182,8 +1184,9 @@ class GoalKeptView(TypedDict):
 
     goal: str
     bound: int
-    measured: float
-    kept: bool
+    measured: float | None
+    kept: bool | None
+    by: Measure
 
 
 class GuestIo(TypedDict):

@@ -93,14 +93,18 @@ def promised(silence: float, kept: bool) -> Promise:
     goals = [
         {"goal": "max_silence_ms", "bound": 500, "measured": silence, "kept": kept},
         {"goal": "deadline_s", "bound": 30, "measured": 9.8, "kept": True},
+        {"goal": "max_slowdown_percent", "bound": 99, "measured": 70.0, "kept": True},
     ]
     return Promise(migration("cancelled"), migration("completed", intent={"goals": goals}))
 
 
 def test_the_promise_is_a_line() -> None:
     assert sentence(promised(212, True)) == (
-        "Promised: silence of at most 500 ms, within 30 s; kept: 212 ms, 9.8 s."
+        "Promised: 500 ms of silence, 30 s, 99 % slower; kept: 212 ms, 9.8 s, 70 %."
     )
+    unknown = promised(212, True)
+    unknown.goals[2].update(measured=None, kept=None)
+    assert "kept as far as is known: 212 ms, 9.8 s, not known" in sentence(unknown)
     assert "not kept: 700 ms" in sentence(promised(700, False))
     shown = list(lines(promised(212, True)))
     assert all(len(line) <= 80 for line in shown)

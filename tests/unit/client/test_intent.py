@@ -52,6 +52,22 @@ def test_what_was_kept_is_said(kept: bool, word: str) -> None:
     assert dict(intent_fields(None)) == {}
 
 
+def goal(name: str, bound: int, measured: float | None, by: str) -> dict[str, object]:
+    kept = None if measured is None else measured <= bound
+    return {"goal": name, "bound": bound, "measured": measured, "kept": kept, "by": by}
+
+
+def test_a_slowdown_says_by_what_it_is_known() -> None:
+    goals = [
+        goal("max_slowdown_percent", 20, 15.0, "throttle"),
+        goal("max_bandwidth_bytes_per_s", 8 << 20, None, "unknown"),
+    ]
+    told = {"text": "slowdown", "forecast": "will be kept", "pinned": [], "goals": goals}
+    shown = dict(intent_fields(told))
+    assert shown["slowdown"] == "15 % by the hardest throttle, at most 20 %: kept"
+    assert shown["bandwidth"] == "not known, at most 8 MiB/s was asked for"
+
+
 def test_a_plan_says_choices_reasons_and_the_nearest() -> None:
     choice = {"tunable": "downtime_limit_ms", "value": {"text": "95 ms"}, "reason": "begins low"}
     found = {

@@ -109,7 +109,9 @@ def lines(promise: Promise) -> Iterator[str]:
     rows = [_row("stock", promise.stock), _row("by intent", promise.kept)]
     yield from table(columns, rows, "none")
     yield ""
-    yield f"   {sentence(promise)}"
+    yield from textwrap.wrap(
+        sentence(promise), _WIDTH, initial_indent="   ", subsequent_indent="   "
+    )
     for text in _steps(promise.kept["step_records"]):
         yield from textwrap.wrap(text, _WIDTH, initial_indent="   - ", subsequent_indent="     ")
     yield from _forecast(promise.forecasts)
@@ -172,14 +174,19 @@ def _steps(steps: Sequence[Document]) -> Iterator[str]:
 
 
 def sentence(promise: Promise) -> str:
-    """``promised at most 500 ms of silence within 30 s, kept 212 ms within 9.8 s``."""
+    """``Promised: 500 ms of silence, 30 s, 99 % slower; kept: 212 ms, 9.8 s, 70 %.``"""
     found = {goal["goal"]: goal for goal in promise.goals}
     silence, time = found.get("max_silence_ms"), found.get("deadline_s")
     if silence is None or time is None or promise.kept["state"] != "completed":
         return f"The migration by intent ended as {promise.kept['state']}."
-    kept = silence["kept"] and time["kept"]
-    return (
-        f"Promised: silence of at most {milliseconds(round(silence['bound']))}, "
-        f"within {time['bound']:g} s; {'kept' if kept else 'not kept'}: "
-        f"{milliseconds(round(silence['measured']))}, {time['measured']:.1f} s."
-    )
+    asked = [f"{milliseconds(round(silence['bound']))} of silence", f"{time['bound']:g} s"]
+    took = [milliseconds(round(silence["measured"])), f"{time['measured']:.1f} s"]
+    if (slower := found.get("max_slowdown_percent")) is not None:
+        asked.append(f"{slower['bound']:g} % slower")
+        measured = slower["measured"]
+        took.append("not known" if measured is None else f"{measured:.0f} %")
+    verdicts = [goal["kept"] for goal in promise.goals]
+    verdict = "kept" if all(verdicts) else "kept as far as is known"
+    if False in verdicts:
+        verdict = "not kept"
+    return f"Promised: {', '.join(asked)}; {verdict}: {', '.join(took)}."

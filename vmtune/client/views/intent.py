@@ -6,10 +6,17 @@ from collections.abc import Iterator
 
 import click
 
+from vmtune import units
 from vmtune.client.connection.http import Document
 from vmtune.client.views import render
+from vmtune.units import Unit
 
-_WORDS = {"max_silence_ms": "silence", "deadline_s": "time"}
+_WORDS = {
+    "max_silence_ms": "silence",
+    "deadline_s": "time",
+    "max_slowdown_percent": "slowdown",
+    "max_bandwidth_bytes_per_s": "bandwidth",
+}
 
 
 def intent_fields(intent: Document | None) -> Iterator[tuple[str, str]]:
@@ -44,9 +51,22 @@ def intent_plan_lines(intent: Document | None) -> Iterator[str]:
 
 
 def _kept(goal: Document) -> str:
-    unit = 1 if goal["goal"] == "max_silence_ms" else 1000
-    took = render.milliseconds(round(goal["measured"] * unit))
-    bound = render.milliseconds(goal["bound"] * unit)
+    def said(value: float) -> str:
+        match goal["goal"]:
+            case "max_silence_ms":
+                return render.milliseconds(round(value))
+            case "deadline_s":
+                return render.milliseconds(round(value * 1000))
+            case "max_slowdown_percent":
+                return f"{value:.0f} %"
+        return units.approximate(value, Unit.BYTES_PER_S)
+
+    bound = said(goal["bound"])
+    if goal["measured"] is None:
+        return f"not known, at most {bound} was asked for"
+    took = said(goal["measured"])
+    if goal.get("by") == "throttle" and goal["measured"] > 0:
+        took = f"{took} by the hardest throttle"
     if goal["kept"]:
         return f"{took}, at most {bound}: kept"
     return click.style(f"{took}, at most {bound}: not kept", fg="yellow")

@@ -389,3 +389,4 @@ class MigrationFields(TypedDict, total=False):
     prior: PriorSettings
     postcopy: PostcopyFigures
     disks: tuple[CopiedDisk, ...]
+    intent: StatedIntent

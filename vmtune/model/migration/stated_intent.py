@@ -4,12 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.intent import Goal, Intent
 
 _RELAX = "relax "
+
+
+class Measure(StrEnum):
+    """By what it is known how far a goal was kept."""
+
+    QEMU = "qemu"
+    """QEMU's own times."""
+    THROTTLE = "throttle"
+    """The hardest throttle that was seen: the guest lost at most that share of its CPU time."""
+    SENT = "sent"
+    """What was sent in the second in which most was."""
+    UNKNOWN = "unknown"
+    """By nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoalKept:
+    """A goal held against what happened, both in the goal's unit.
+
+    :param measured: None where it is not known.
+    """
+
+    goal: Goal
+    bound: int
+    measured: float | None
+    by: Measure = Measure.QEMU
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether it was kept; None where that is not known."""
+        if self.measured is None:
+            return None
+        return self.measured <= self.bound * (1 + _TOLERANCE.get(self.goal, 0.0))
+
+
+_TOLERANCE = {Goal.BANDWIDTH: 0.05}
+"""QEMU holds its bandwidth limit over tenths of a second, and sends what it has begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +61,7 @@ class StatedIntent:
     :param curve: of what the guest dirties, as measured before the start, in the order of time;
         empty where it was not measured.
     :param shadow: what would be done is recorded, and nothing is.
+    :param kept: what was kept of each goal; empty until the migration has completed.
     """
 
     intent: Intent
@@ -31,28 +70,37 @@ class StatedIntent:
     forecast: str
     curve: tuple[DirtyPoint, ...] = ()
     shadow: bool = False
+    kept: tuple[GoalKept, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class GoalKept:
-    """A goal held against what happened, both in the goal's unit."""
+class Happened:
+    """What a completed migration came to.
 
-    goal: Goal
-    bound: int
-    measured: float
+    :param silence_ms: for how long the guest stood still by QEMU.
+    :param withheld_percent: of the guest's time, the most at a moment; None where it was not seen
+        to the end, or the guest waited for its pages in post-copy.
+    :param most_bytes_per_s: sent while the guest ran; None where it was not seen.
+    """
 
-    @property
-    def kept(self) -> bool:
-        """Whether it was kept."""
-        return self.measured <= self.bound
+    total_ms: int
+    silence_ms: int
+    withheld_percent: float | None = None
+    most_bytes_per_s: float | None = None
 
 
-def goals_kept(intent: Intent, total_ms: int, downtime_ms: int) -> Iterator[GoalKept]:
-    """The silence, by QEMU's downtime, and the deadline of a completed migration."""
-    if intent.max_silence_ms is not None:
-        yield GoalKept(Goal.SILENCE, intent.max_silence_ms, downtime_ms)
-    if intent.deadline_s is not None:
-        yield GoalKept(Goal.DEADLINE, intent.deadline_s, total_ms / 1000)
+def goals_kept(intent: Intent, happened: Happened) -> Iterator[GoalKept]:
+    """Each goal of *intent* held against what happened."""
+    found: dict[Goal, tuple[float | None, Measure]] = {
+        Goal.SILENCE: (happened.silence_ms, Measure.QEMU),
+        Goal.DEADLINE: (happened.total_ms / 1000, Measure.QEMU),
+        Goal.SLOWDOWN: (happened.withheld_percent, Measure.THROTTLE),
+        Goal.BANDWIDTH: (happened.most_bytes_per_s, Measure.SENT),
+    }
+    for goal in Goal:
+        bound, (measured, by) = intent.goal(goal), found[goal]
+        if bound is not None:
+            yield GoalKept(goal, bound, measured, Measure.UNKNOWN if measured is None else by)
 
 
 def relaxing(goal: Goal) -> str:

@@ -5466,12 +5466,14 @@ export interface components {
              * Measured
              * @description What happened.
              */
-            measured: number;
+            measured: number | null;
             /**
              * Kept
              * @description It is within the bound.
              */
-            kept: boolean;
+            kept: boolean | null;
+            /** @description By what it is known: `qemu` (QEMU's own times), `throttle` (the hardest throttle that was seen: the guest lost at most that share of its CPU time), `sent` (in the second in which most was sent), or `unknown`. */
+            by: components["schemas"]["Measure"];
         };
         /**
          * Group
@@ -6688,6 +6690,12 @@ export interface components {
             at: string;
             state: components["schemas"]["RunState"];
         };
+        /**
+         * Measure
+         * @description By what it is known how far a goal was kept.
+         * @enum {string}
+         */
+        Measure: "qemu" | "throttle" | "sent" | "unknown";
         /**
          * Measured
          * @description Whether a published figure can be measured on one machine without special hardware.
@@ -10879,7 +10887,7 @@ export interface components {
             shadow: boolean;
             /**
              * Goals
-             * @description Silence and deadline, once the migration has completed; else empty.
+             * @description Each goal, once the migration has completed; else empty. What was not measured is null.
              */
             goals: components["schemas"]["GoalKeptView"][];
         };

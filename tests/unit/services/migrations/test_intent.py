@@ -17,7 +17,7 @@ from vmtune.errors import Blocked, InvalidInput
 from vmtune.model.host.facts import HostFacts
 from vmtune.model.migration.intent import Goal, dump_intent, parse_intent
 from vmtune.model.migration.record import MigrationState
-from vmtune.model.migration.stated_intent import goals_kept
+from vmtune.model.migration.stated_intent import Happened, Measure, goals_kept
 from vmtune.model.profile import Target
 from vmtune.services.forecasts import free_cores
 from vmtune.services.tuning.planning import Planned
@@ -48,7 +48,13 @@ async def test_settings_are_chosen_and_recorded_with_their_reasons(it: World) ->
     assert record.intent.forecast.startswith("will be kept")
     await it.until(lambda: it.store.migrations.get(record.id).state.ended)
     done = it.store.migrations.get(record.id)
-    assert (done.state, done.intent) == (MigrationState.COMPLETED, record.intent)
+    assert done.state is MigrationState.COMPLETED
+    assert done.intent is not None
+    kept, stated = done.intent.kept, replace(done.intent, kept=())
+    assert stated == record.intent
+    named = [(goal.goal, goal.by) for goal in kept]
+    assert named[0] == (Goal.SILENCE, Measure.QEMU)
+    assert (Goal.SLOWDOWN, Measure.THROTTLE) in named
 
 
 async def test_explicit_values_win_and_are_pinned(it: World) -> None:
@@ -89,10 +95,14 @@ async def test_a_bad_intent_names_its_field(it: World) -> None:
 
 
 def test_goals_are_held_against_what_happened() -> None:
-    intent = parse_intent({"max_silence_ms": 500, "deadline_s": 60})
-    silence, deadline = goals_kept(intent, total_ms=61_000, downtime_ms=500)
-    assert (silence.goal, silence.kept) == (Goal.SILENCE, True)
+    raw = {"max_silence_ms": 500, "deadline_s": 60, "max_slowdown_percent": 20}
+    intent = parse_intent({**raw, "max_bandwidth_bytes_per_s": 1000})
+    happened = Happened(61_000, 500, withheld_percent=21.0)
+    silence, deadline, slowdown, bandwidth = goals_kept(intent, happened)
+    assert (silence.goal, silence.kept, silence.by) == (Goal.SILENCE, True, Measure.QEMU)
     assert (deadline.goal, deadline.kept) == (Goal.DEADLINE, False)
+    assert (slowdown.goal, slowdown.kept, slowdown.by) == (Goal.SLOWDOWN, False, Measure.THROTTLE)
+    assert (bandwidth.kept, bandwidth.by) == (None, Measure.UNKNOWN)
 
 
 GOALS = {"max_silence_ms": 500, "max_slowdown_percent": 20, **LIMITED}

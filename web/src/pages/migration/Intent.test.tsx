@@ -12,8 +12,8 @@ const intent: Schemas["StatedIntentView"] = {
   shadow: false,
   forecast: "kept",
   goals: [
-    { goal: "max_silence_ms", bound: 500, measured: 3014, kept: false },
-    { goal: "deadline_s", bound: 30, measured: 18.7, kept: true },
+    { goal: "max_silence_ms", bound: 500, measured: 3014, kept: false, by: "qemu" },
+    { goal: "deadline_s", bound: 30, measured: 18.7, kept: true, by: "qemu" },
   ],
 };
 
@@ -33,6 +33,20 @@ test("promised and kept are one line", () => {
   expect(promised({ ...intent, goals: [] }, "cancelled")).toContain("given up");
   expect(promised({ ...intent, goals, shadow: true }, "completed")).toBe(
     `Shadow mode: ${asked} was not promised; without steering kept: 5 ms, 5 s.`,
+  );
+});
+
+test("a slowdown says by what it is known, and what is not known is not claimed", () => {
+  const slowed = (measured: number | null): Schemas["GoalKeptView"] => ({
+    ...{ goal: "max_slowdown_percent", bound: 20, measured },
+    ...{ kept: measured === null ? null : true, by: measured === null ? "unknown" : "throttle" },
+  });
+  const stated = { max_slowdown_percent: 20 };
+  rendered(<Intent intent={{ ...intent, stated, goals: [slowed(15)] }} state="completed" />);
+  expect(screen.getByText("15 % by the hardest throttle, at most 20 %: kept")).toBeVisible();
+  const unknown = { ...intent, stated, goals: [slowed(null)] };
+  expect(promised(unknown, "completed")).toBe(
+    "Promised: slowdown of at most 20 %; kept as far as is known: not known.",
   );
 });
 

@@ -9,7 +9,7 @@ import {
 } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
 import { type Fact, FactList } from "../../components/Facts";
-import { duration } from "../../components/format";
+import { duration, rate } from "../../components/format";
 import { GOALS, type Goal as GoalName } from "../../components/intent";
 import { Labelled } from "../../components/StateLabel";
 import { TunableName } from "../../components/TunableName";
@@ -17,7 +17,18 @@ import { TunableName } from "../../components/TunableName";
 type Goal = Schemas["GoalKeptView"];
 type Stated = Schemas["StatedIntentView"];
 
-const NAMES: Record<string, string> = { max_silence_ms: "Silence", deadline_s: "Time" };
+const NAMES: Record<GoalName, string> = {
+  max_silence_ms: "Silence",
+  deadline_s: "Time",
+  max_slowdown_percent: "Slowdown",
+  max_bandwidth_bytes_per_s: "Bandwidth",
+};
+const SAID: Record<GoalName, (measured: number) => string> = {
+  max_silence_ms: duration,
+  deadline_s: (measured) => duration(measured * 1000),
+  max_slowdown_percent: (measured) => `${Math.round(measured)} %`,
+  max_bandwidth_bytes_per_s: rate,
+};
 
 /** What the migration is to cost at most, what was expected of that, and what was kept. */
 export function Intent({ intent, state }: { intent: Stated; state: Schemas["MigrationState"] }) {
@@ -25,9 +36,7 @@ export function Intent({ intent, state }: { intent: Stated; state: Schemas["Migr
   const facts: Fact[] = [
     ["Asked for", intent.text],
     ["Forecast", intent.forecast || "–"],
-    ...intent.goals.map(
-      (goal): Fact => [NAMES[goal.goal] ?? goal.goal, <Kept key="goal" goal={goal} />],
-    ),
+    ...intent.goals.map((goal): Fact => [NAMES[named(goal)], <Kept key="goal" goal={goal} />]),
     ...(chosen.length > 0
       ? [[chosenWord(intent), <Chosen key="chosen" of={chosen} />] as Fact]
       : []),
@@ -52,6 +61,17 @@ export function Intent({ intent, state }: { intent: Stated; state: Schemas["Migr
 
 const chosenWord = (intent: Stated) => (intent.shadow ? "Would have chosen" : "Chosen");
 
+const named = (goal: Goal) => goal.goal as GoalName;
+
+const tookWord = (goal: Goal) =>
+  goal.measured === null ? "not known" : SAID[named(goal)](goal.measured);
+
+/** Of all goals together; what is not known is not claimed. */
+function verdict(goals: readonly Goal[]): string {
+  if (goals.some((goal) => goal.kept === false)) return "not kept";
+  return goals.every((goal) => goal.kept) ? "kept" : "kept as far as is known";
+}
+
 /** "Promised: silence of at most 500 ms, within 30 s; kept: 51 ms, 4.5 s." */
 export function promised(
   { goals, stated, shadow, text }: Stated,
@@ -59,23 +79,21 @@ export function promised(
 ): string {
   const bounds = Object.entries(GOALS).flatMap(([goal, { words }]) => {
     const bound = stated[goal];
-    return typeof bound === "number" && goal in NAMES ? [words(bound)] : [];
+    return typeof bound === "number" ? [words(bound)] : [];
   });
   const asked = bounds.join(", ") || text;
-  const took = goals.map((goal) => duration(goal.measured * unitMs(goal.goal))).join(", ");
-  const kept = goals.every((goal) => goal.kept);
+  const took = goals.map(tookWord).join(", ");
+  const kept = verdict(goals);
   if (shadow) {
     if (goals.length === 0) return `Shadow mode: ${asked} was not promised.`;
-    return `Shadow mode: ${asked} was not promised; without steering ${kept ? "kept" : "not kept"}: ${took}.`;
+    return `Shadow mode: ${asked} was not promised; without steering ${kept}: ${took}.`;
   }
-  if (goals.length > 0) return `Promised: ${asked}; ${kept ? "kept" : "not kept"}: ${took}.`;
+  if (goals.length > 0) return `Promised: ${asked}; ${kept}: ${took}.`;
   if (state === "cancelled")
     return `Promised: ${asked}; given up, and the guest stayed where it was.`;
   if (state === "failed") return `Promised: ${asked}; the migration failed.`;
   return `Promised: ${asked}.`;
 }
-
-const unitMs = (goal: string) => ((goal as GoalName) === "max_silence_ms" ? 1 : 1000);
 
 function Chosen({ of }: { of: readonly (readonly [string, string])[] }) {
   return (
@@ -89,12 +107,22 @@ function Chosen({ of }: { of: readonly (readonly [string, string])[] }) {
   );
 }
 
+const BY: Record<Goal["by"], string> = {
+  qemu: "",
+  throttle: " by the hardest throttle",
+  sent: " in the second with the most",
+  unknown: "",
+};
+
 function Kept({ goal }: { goal: Goal }) {
-  const unit_ms = unitMs(goal.goal);
-  const took = `${duration(goal.measured * unit_ms)}, at most ${duration(goal.bound * unit_ms)}`;
+  const bound = SAID[named(goal)](goal.bound);
+  if (goal.measured === null || goal.kept === null) {
+    return <Labelled look={undefined}>{`not known, at most ${bound} was asked for`}</Labelled>;
+  }
+  const by = goal.measured > 0 ? BY[goal.by] : "";
   return (
     <Labelled look={goal.kept ? "success" : "warning"}>
-      {`${took}: ${goal.kept ? "kept" : "exceeded"}`}
+      {`${tookWord(goal)}${by}, at most ${bound}: ${goal.kept ? "kept" : "exceeded"}`}
     </Labelled>
   );
 }

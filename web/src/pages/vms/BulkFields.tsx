@@ -57,7 +57,7 @@ export function BulkFields({
           />
         </FormGroup>
       )}
-      {kind === "migrate" && (
+      {(kind === "migrate" || kind === "assign") && (
         <IntentSection id="bulk-intent" typed={typed.intent} change={(intent) => set({ intent })} />
       )}
       {kind === "label" && (

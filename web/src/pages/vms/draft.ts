@@ -36,7 +36,7 @@ export function orderOf(kind: Kind, typed: Draft): Order | null {
       return faults.length > 0 || Object.keys(changes).length === 0 ? null : { kind, changes };
     }
     case "assign":
-      return typed.profile ? { kind, profile: typed.profile } : null;
+      return typed.profile ? { kind, profile: typed.profile, intent: stated(typed.intent) } : null;
     case "migrate":
       return typed.destination
         ? {

@@ -71,11 +71,40 @@ test("labels are added to those that each VM has", async () => {
 test("a VM's own assignment is replaced, and not added a second time", async () => {
   const own = { id: 7, target: "vm" as const, key: "a", profile: "old" };
   vi.mocked(tuning.explainVm).mockResolvedValue({ candidates: [own] } as never);
-  const result = await workOf({ kind: "assign", profile: "fast" })(vmRow("a"));
+  const result = await workOf({ kind: "assign", profile: "fast", intent: null })(vmRow("a"));
   expect(result).toEqual({ verdict: "done", text: "instead of old" });
   expect(actions.removeAssignment).toHaveBeenCalledWith(7);
   expect(actions.addAssignment).toHaveBeenCalledWith({ target: "vm", key: "a", profile: "fast" });
-  expect((await workOf({ kind: "assign", profile: "old" })(vmRow("a"))).verdict).toBe("left");
+  const same = workOf({ kind: "assign", profile: "old", intent: null });
+  expect((await same(vmRow("a"))).verdict).toBe("left");
+});
+
+const stated = { max_silence_ms: 200, may: ["compress"], otherwise: "refuse" };
+const gentle = {
+  ...{ id: 7, target: "vm" as const, key: "a", profile: "old" },
+  intent: { stated, text: "silence at most 200 ms" },
+};
+
+test("an assignment keeps its intent under another profile, unless one is stated", async () => {
+  vi.mocked(tuning.explainVm).mockResolvedValue({ candidates: [gentle] } as never);
+  const kept = await workOf({ kind: "assign", profile: "fast", intent: null })(vmRow("a"));
+  expect(kept).toEqual({ verdict: "done", text: "instead of old, with its intent" });
+  const asked = { target: "vm", key: "a", profile: "fast" };
+  expect(actions.addAssignment).toHaveBeenLastCalledWith({ ...asked, intent: stated });
+  const other = { deadline_s: "2 min" };
+  await workOf({ kind: "assign", profile: "fast", intent: other })(vmRow("a"));
+  expect(actions.addAssignment).toHaveBeenLastCalledWith({ ...asked, intent: other });
+  const same = workOf({ kind: "assign", profile: "old", intent: other });
+  expect((await same(vmRow("a"))).verdict).toBe("done");
+});
+
+test("an assignment comes back where its successor is refused", async () => {
+  vi.mocked(tuning.explainVm).mockResolvedValue({ candidates: [gentle] } as never);
+  vi.mocked(actions.addAssignment).mockRejectedValueOnce(new ApiError(422, "no such unit"));
+  const work = workOf({ kind: "assign", profile: "fast", intent: { deadline_s: "1 parsec" } });
+  expect((await work(vmRow("a"))).verdict).toBe("failed");
+  const back = { target: "vm", key: "a", profile: "old", intent: stated };
+  expect(actions.addAssignment).toHaveBeenLastCalledWith(back);
 });
 
 test("a VM that migrates or is there is not migrated", async () => {

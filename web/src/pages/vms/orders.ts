@@ -19,7 +19,8 @@ export type Order =
   | { kind: "apply"; profile: string; bestEffort: boolean }
   | { kind: "verify" }
   | { kind: "label"; changes: LabelChanges }
-  | { kind: "assign"; profile: string }
+  /** *intent* is null for what the VM's own assignment has. */
+  | { kind: "assign"; profile: string; intent: Stated | null }
   /** *profile* is empty for the assigned one. */
   | { kind: "migrate"; destination: string; profile: string; intent: Stated | null };
 
@@ -61,7 +62,7 @@ function done(order: Order, vm: VmRow): Promise<Done> {
     case "label":
       return label(order.changes, vm);
     case "assign":
-      return assign(order.profile, vm);
+      return assign(order, vm);
     case "migrate":
       return migrate(order, vm);
   }
@@ -108,14 +109,32 @@ async function label(changes: LabelChanges, vm: VmRow): Promise<Done> {
   return { verdict: "done", text: text.join(" ") || "no labels" };
 }
 
-/** Its own assignment, instead of the one that it had. */
-async function assign(profile: string, vm: VmRow): Promise<Done> {
+/** Its own assignment, instead of the one that it had. It keeps that one's intent, unless another is
+ * stated. */
+async function assign(order: Order & { kind: "assign" }, vm: VmRow): Promise<Done> {
   const { candidates } = await explainVm(vm.uuid);
   const old = candidates.find((each) => each.target === "vm");
-  if (old?.profile === profile) return { verdict: "left", text: "it has that assignment" };
+  if (old?.profile === order.profile && order.intent === null) {
+    return { verdict: "left", text: "it has that assignment" };
+  }
+  const add = (profile: string, intent: Stated | null) =>
+    addAssignment({
+      target: "vm",
+      key: vm.uuid,
+      profile,
+      ...(intent ? { intent: { ...intent } } : {}),
+    });
+  const kept = old?.intent?.stated ?? null;
   if (old) await removeAssignment(old.id);
-  await addAssignment({ target: "vm", key: vm.uuid, profile });
-  return { verdict: "done", text: old ? `instead of ${old.profile}` : profile };
+  try {
+    await add(order.profile, order.intent ?? kept);
+  } catch (error) {
+    if (old) await add(old.profile, kept); // it has lost nothing
+    throw error;
+  }
+  const text = old ? `instead of ${old.profile}` : order.profile;
+  const keeps = kept && order.intent === null ? ", with its intent" : "";
+  return { verdict: "done", text: `${text}${keeps}` };
 }
 
 async function migrate(order: Order & { kind: "migrate" }, vm: VmRow): Promise<Done> {

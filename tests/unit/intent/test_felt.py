@@ -1,0 +1,68 @@
+"""What a guest felt of its migration, from the samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.control import sample
+from tests.support.migrations import make_migration
+from vmtune.intent.felt import Felt, with_kept
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.intent import Goal, Intent, Means
+from vmtune.model.migration.record import Migration, QemuStatus, Sample, Totals
+from vmtune.model.migration.stated_intent import Measure, StatedIntent
+
+INTENT = Intent(500, 60, 20, 1000, may=(Means.THROTTLE,))
+TOTALS = Totals(10_000, 300, 5, 9000, 4)
+SENT_PER_MS = 1
+
+
+def record(*steps: StepRecord) -> Migration:
+    return make_migration(intent=StatedIntent(INTENT, {}, (), ""), step_records=steps)
+
+
+def seen(at_ms: int, throttle: int = 0, status: QemuStatus = QemuStatus.ACTIVE) -> Sample:
+    made = sample(at_ms=at_ms)
+    sent = at_ms * SENT_PER_MS
+    return replace(made, status=status, throttle_percent=throttle, transferred_bytes=sent)
+
+
+def until(end_ms: int, throttle: int = 0) -> list[Sample]:
+    return [seen(at_ms, throttle) for at_ms in range(0, end_ms, 100)]
+
+
+def test_the_hardest_throttle_bounds_the_slowdown() -> None:
+    stated = with_kept(record(), TOTALS, Felt([*until(5000, 20), *until(9000)[50:]]))
+    assert stated is not None
+    found = {each.goal: each for each in stated.kept}
+    assert (found[Goal.SLOWDOWN].measured, found[Goal.SLOWDOWN].kept) == (20, True)
+    assert (found[Goal.BANDWIDTH].measured, found[Goal.BANDWIDTH].kept) == (1000, True)
+    assert found[Goal.SILENCE].by is Measure.QEMU
+
+
+def test_what_was_not_seen_to_the_end_is_not_known() -> None:
+    for felt in (Felt(), Felt(until(5000))):
+        happened = felt.of(record(), TOTALS)
+        assert (happened.withheld_percent, happened.most_bytes_per_s) == (None, None)
+
+
+def test_in_postcopy_the_guest_waits_for_pages_for_how_long_is_not_known() -> None:
+    late = seen(9500, status=QemuStatus.POSTCOPY_ACTIVE)
+    assert Felt([*until(9000), late]).of(record(), TOTALS).withheld_percent is None
+
+
+def test_a_guest_that_was_paused_stood_still_from_then_on() -> None:
+    paused = StepRecord(None, 4000, 2, "pause the guest", "late", StepEffect.DONE)
+    assert Felt(until(9900)).of(record(paused), TOTALS).silence_ms == 6000
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=60), st.integers(0, 60))
+def test_two_processes_see_what_one_would_have_seen(throttles: list[int], split: int) -> None:
+    samples = [seen(number * 200, throttle) for number, throttle in enumerate(throttles)]
+    totals = replace(TOTALS, total_time_ms=len(samples) * 200)
+    whole = Felt(samples).of(record(), totals)
+    parts = (Felt(samples[:split]) | Felt(samples[split:])).of(record(), totals)
+    assert parts.withheld_percent == whole.withheld_percent == max(throttles)

@@ -1,0 +1,81 @@
+"""What a guest felt of its migration, from the samples; and what that makes of its intent."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+
+from vmtune.model.migration.record import Migration, QemuStatus, Sample, Totals
+from vmtune.model.migration.stated_intent import Happened, StatedIntent, goals_kept
+from vmtune.model.migration.steps import StepAction
+
+_WINDOW_MS = 1000
+_SEEN_TO_THE_END_MS = 3000
+"""A throttle that came later than this before the end was not seen."""
+
+
+class Felt:
+    """Collects what counts of samples as they come. One that is thinned out still has its peaks."""
+
+    def __init__(self, samples: Iterable[Sample] = ()) -> None:
+        self._hardest = 0.0
+        self._most_bytes_per_s: float | None = None
+        self._last_at_ms: int | None = None
+        self._postcopy = False
+        self._window: deque[tuple[int, int]] = deque()
+        for sample in samples:
+            self.add(sample)
+
+    def add(self, sample: Sample) -> None:
+        """The next one in time."""
+        self._last_at_ms = sample.at_ms
+        self._postcopy |= sample.status.in_postcopy
+        if sample.status is not QemuStatus.ACTIVE:
+            return
+        self._hardest = max(self._hardest, sample.withheld_percent)
+        self._window.append((sample.at_ms, sample.transferred_bytes))
+        while len(self._window) > 2 and sample.at_ms - self._window[1][0] >= _WINDOW_MS:
+            self._window.popleft()
+        since_ms, before = self._window[0]
+        if sample.at_ms - since_ms >= _WINDOW_MS:
+            sent = (sample.transferred_bytes - before) / (sample.at_ms - since_ms) * 1000
+            self._most_bytes_per_s = max(self._most_bytes_per_s or 0.0, sent)
+
+    def __or__(self, other: Felt) -> Felt:
+        """What both saw, each a part of the same migration."""
+        both = Felt()
+        both._hardest = max(self._hardest, other._hardest)
+        rates = (self._most_bytes_per_s, other._most_bytes_per_s)
+        both._most_bytes_per_s = max((rate for rate in rates if rate is not None), default=None)
+        ends = (self._last_at_ms, other._last_at_ms)
+        both._last_at_ms = max((at for at in ends if at is not None), default=None)
+        both._postcopy = self._postcopy or other._postcopy
+        return both
+
+    def of(self, record: Migration, totals: Totals) -> Happened:
+        """What *record*'s migration came to by all that was seen of it. A guest that steering has
+        paused stood still from then on, which QEMU's downtime does not count; in post-copy it
+        waited for pages, for how long is not known."""
+        silence_ms = totals.downtime_ms
+        paused = record.did(StepAction.PAUSE)
+        if paused is not None:
+            silence_ms = max(silence_ms, totals.total_time_ms - paused.at_ms)
+        last = self._last_at_ms
+        unseen = last is None or totals.total_time_ms - last > silence_ms + _SEEN_TO_THE_END_MS
+        waited = self._postcopy or record.did(StepAction.POSTCOPY) is not None
+        return Happened(
+            totals.total_time_ms,
+            silence_ms,
+            None if unseen or waited else self._hardest,
+            None if unseen else self._most_bytes_per_s,
+        )
+
+
+def with_kept(record: Migration, totals: Totals, felt: Felt) -> StatedIntent | None:
+    """The record's intent with what was kept of it; None without one."""
+    stated = record.intent
+    if stated is None:
+        return None
+    kept = tuple(goals_kept(stated.intent, felt.of(record, totals)))
+    return replace(stated, kept=kept)
