@@ -6,6 +6,7 @@ import pytest
 
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.notes import whole_around
+from vmtune.model.tunables.tunable import Kind
 from vmtune.units import examples
 
 BANDWIDTH = BUILT_IN["max_bandwidth_bytes_per_s"]
@@ -46,6 +47,7 @@ def test_the_rounding_is_told() -> None:
     ("name", "shown"),
     [
         ("max_bandwidth_bytes_per_s", "0 (no limit)"),
+        ("copy_bandwidth_bytes_per_s", "0 (no limit)"),
         ("iothread_poll_grow", "0 (QEMU's choice)"),
         ("dirty_ring_size_entries", "0 (bitmap)"),
         ("downtime_limit_ms", "0 ms"),
@@ -64,3 +66,8 @@ def test_no_limit_is_not_proposed_where_a_little_is_wanted() -> None:
     assert whole_around(row, 5) == (MIB,)
     assert whole_around(row, MIB + 5) == (MIB, 2 * MIB)
     assert whole_around(row, 0) is None
+
+
+def test_only_numbers_have_words_for_0() -> None:
+    assert {row.kind for row in BUILT_IN.values() if row.zero} == {Kind.INTEGER}
+    assert BUILT_IN["copy_storage"].render(False) == "off"

@@ -24,7 +24,6 @@ STORAGE = (
         Kind.BOOLEAN, Route.MIGRATE, Side.SOURCE, default=False,
         libvirt=flag("VIR_MIGRATE_NON_SHARED_DISK", "--copy-storage-all"),
         overwriter=LIBVIRT_RESETS,
-        zero="no limit",
     ),
     Tunable(
         "copy_storage_incremental", "Copy only the top images of disks",
@@ -85,7 +84,7 @@ STORAGE = (
         "The most that the copy of each disk may take, set by vmtune once it has begun; 0 means "
         "no limit. Unset, it is max_bandwidth_bytes_per_s, at which the memory is sent.",
         Kind.INTEGER, Route.CONTROL, Side.SOURCE, Unit.BYTES_PER_S, minimum=0,
-        maximum=1 << 62,
+        maximum=1 << 62, zero="no limit",
     ),
     Tunable(
         SOURCE_IMAGES, "Source's images after the migration",
