@@ -37,6 +37,9 @@ test: packages-for-tests $(READY) $(WEB_BUILT) lint  ## every check and every te
 	@$(NPM) test
 	@BIN=$(BIN) sh tests/both.sh $(PYTEST_ARGS)
 
+test-long: packages-for-tests $(READY)  ## the tests that `make test` leaves out: more faults, the oldest libvirt (as root; takes minutes)
+	@$(BIN)/pytest -n 2 --dist loadfile -m long tests/e2e tests/contract tests/unit $(PYTEST_ARGS)
+
 lint: $(READY) lint-web  ## ruff, strict mypy, import rules, OpenAPI and docs, and the web UI's checks
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --diff .; exit 1; }
 	@$(BIN)/ruff check --quiet .

@@ -42,7 +42,9 @@ RELEASES: dict[str, dict[str, Path]] = {
 """What of the lab's settings makes them."""
 
 
-@pytest.fixture(scope="module", params=RELEASES)
+@pytest.fixture(
+    scope="module", params=["installed", pytest.param("oldest", marks=pytest.mark.long)]
+)
 def live(request: pytest.FixtureRequest) -> Iterator[Live]:
     changes = RELEASES[request.param]
     missing = [at for at in changes.values() if not at.exists()]

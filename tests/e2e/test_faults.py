@@ -1,6 +1,7 @@
 """A short form of the fault suite (tests/fault): two tries of each fault of one service on SQLite.
 
-The others are in test_faults_shared.py. ``make fault`` tries all of them, 20 times each.
+``make test`` tries a few of them, ``make test-long`` all. The others are in
+test_faults_shared.py. ``make fault`` tries all of them, 20 times each.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 TRIES = 2
 SEED = 3
+OFTEN = ("service", "link", "destination-libvirtd", "abort")
 ALONE = [
-    name
+    pytest.param(name, marks=() if name in OFTEN else pytest.mark.long)
     for name, fault in FAULTS.items()
     if fault.kind in (Kind.SQLITE, Kind.SMALL_DISK) and not (fault.postcopy or fault.slow)
 ]
@@ -54,6 +56,7 @@ def test_every_fault_has_a_ground_and_a_name() -> None:
     assert len(FAULTS) == 59
     assert len({fault.name for fault in FAULTS.values()}) == len(FAULTS)
     assert {fault.kind for fault in FAULTS.values()} == set(Kind)
+    assert set(OFTEN) <= FAULTS.keys()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The rest of the short form of the fault suite: two tries of each fault of services on PostgreSQL.
 
-A file of its own, so that both halves can run side by side.
+A file of its own, so that both halves can run side by side. ``make test`` tries one of them,
+``make test-long`` all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ WHY_NOT = why_no_lab() or why_no_postgres()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")
 TRIES = 2
 SEED = 3
-SHARED = [name for name, fault in FAULTS.items() if fault.kind in (Kind.POSTGRES, Kind.TWO)]
+OFTEN = "one-of-two"
+SHARED = [
+    pytest.param(name, marks=() if name == OFTEN else pytest.mark.long)
+    for name, fault in FAULTS.items()
+    if fault.kind in (Kind.POSTGRES, Kind.TWO)
+]
 
 
 @pytest.fixture(scope="module")

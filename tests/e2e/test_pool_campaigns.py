@@ -61,6 +61,7 @@ def measured(service: Service, plan: dict[str, Any]) -> Any:
     return from_document(service.client.get("/comparisons", {"campaign": id}))
 
 
+@pytest.mark.long
 def test_the_table_of_the_global_pool(service: Service) -> None:
     plan = cut("coroutine-pool-guest", nodes=["null-co"], iodepth=[1, 64])
     report = measured(service, plan)

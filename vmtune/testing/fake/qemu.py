@@ -176,7 +176,15 @@ class FakeQemu:
 
     def fail(self, reason: str) -> None:
         """End the outgoing migration without success."""
-        self.outgoing.end(QemuStatus.FAILED, reason)
+        self._end_badly(QemuStatus.FAILED, reason)
+
+    def _end_badly(self, status: QemuStatus, reason: str = "") -> None:
+        """The destination ends with it, unless its guest runs already."""
+        self.outgoing.end(status, reason)
+        destination = self.network.get(self.outgoing.uri)
+        if destination is not None and destination.status == "inmigrate":
+            del self.network[self.outgoing.uri]
+            destination.die()
         self._notified()
 
     def _notified(self) -> None:
@@ -395,8 +403,7 @@ class FakeQemu:
         if self.outgoing.status.running and self.fails_when_cancelled:
             self.fail("Channel error: Input/output error")
         elif self.outgoing.status.running:
-            self.outgoing.end(QemuStatus.CANCELLED)
-            self._notified()
+            self._end_badly(QemuStatus.CANCELLED)
         return {}
 
     def _start_postcopy(self, _: Mapping[str, Any]) -> dict[str, Any]:
