@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from tests.support.api import running_api
 from tests.support.fakes import VM
-from tests.unit.hypervisor.libvirt.test_parts import Host
+from tests.unit.hypervisor.libvirt.connections import Host
 from vmtune import tracing
 from vmtune.api.serving.traces import start_traces
 from vmtune.hypervisor.libvirt.calls import Connection
