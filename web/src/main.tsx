@@ -7,8 +7,8 @@ import { ApiError } from "./api/client";
 import { Broken } from "./app/Broken";
 import { ROUTES } from "./app/routes";
 import { Shell } from "./app/Shell";
-import { LiveProvider } from "./components/live";
-import { ToastProvider } from "./components/toasts";
+import { ToastProvider } from "./components/dialogs/toasts";
+import { LiveProvider } from "./components/live/live";
 
 const queries = new QueryClient({
   defaultOptions: {

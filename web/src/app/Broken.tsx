@@ -1,6 +1,6 @@
 import { Button, PageSection } from "@patternfly/react-core";
 import { useRouteError } from "react-router";
-import { Empty } from "../components/Async";
+import { Empty } from "../components/layout/Async";
 
 /** In place of a page that failed: the navigation beside it goes on. */
 export function Broken() {

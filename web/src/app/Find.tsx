@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useNavigate } from "react-router";
 import { search } from "../api/overview";
-import { useSettled } from "../components/settled";
+import { useSettled } from "../components/forms/settled";
 import { offers } from "./finds";
 import "./find.css";
 

@@ -21,7 +21,7 @@ import {
 } from "@patternfly/react-core";
 import { lazy, Suspense, useState } from "react";
 import { Link, Outlet, useLocation } from "react-router";
-import { useConnection } from "../components/live";
+import { useConnection } from "../components/live/live";
 import { ActivityButton } from "./ActivityButton";
 import { FindButton } from "./FindButton";
 import { NAVIGATION } from "./routes";

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { signOut } from "../api/actions";
 import { session } from "../api/queries";
-import { useConnection } from "../components/live";
+import { useConnection } from "../components/live/live";
 
 /** Who is signed in, with the way out. Nothing where no cookie signs anybody in. */
 export function SignedIn() {

@@ -1,6 +1,6 @@
 /** What takes its time, in words, and what has ended since it was last looked at. */
 import type { Schemas } from "../api/client";
-import type { Look } from "../components/StateLabel";
+import type { Look } from "../components/labels/StateLabel";
 
 export type Activity = Schemas["ActivityView"];
 

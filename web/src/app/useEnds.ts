@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { useLocation } from "react-router";
 import { activity } from "../api/overview";
-import { useToasts } from "../components/toasts";
+import { useToasts } from "../components/dialogs/toasts";
 import { type Activity, endsSince, inShort, lookOf, summed } from "./activity";
 
 const ALONE = 3; // more that end together are told as one

@@ -4,8 +4,8 @@ import { useEffect, useMemo, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 import { foreseeCampaign, startCampaign } from "../api/bench";
 import { ApiError, type ProblemItem } from "../api/client";
-import { Failure } from "../components/Async";
-import { useSettled } from "../components/settled";
+import { useSettled } from "../components/forms/settled";
+import { Failure } from "../components/layout/Async";
 import { BenchHead } from "./bench/BenchHead";
 import { ArmsStep } from "./campaign/ArmsStep";
 import {

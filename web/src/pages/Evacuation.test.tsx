@@ -15,7 +15,7 @@ vi.mock("../api/client", async (original) => ({
   ...(await original<typeof import("../api/client")>()),
   client: asked,
 }));
-vi.mock("../components/live", () => ({
+vi.mock("../components/live/live", () => ({
   useLiveEvents: (take: (event: LiveEvent) => void) => {
     live.take = take;
   },

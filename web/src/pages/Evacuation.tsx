@@ -21,16 +21,16 @@ import {
   leavingVms,
 } from "../api/evacuations";
 import type { LiveEvent } from "../api/live";
-import { Async } from "../components/Async";
-import { Confirm } from "../components/Confirm";
-import { type Fact, Facts } from "../components/Facts";
-import { bytes, count } from "../components/format";
-import { useLiveEvents } from "../components/live";
-import { Moment } from "../components/Moment";
-import { More } from "../components/More";
-import { about } from "../components/measure";
-import { PageHead } from "../components/PageHead";
-import { useToasts } from "../components/toasts";
+import { Confirm } from "../components/dialogs/Confirm";
+import { useToasts } from "../components/dialogs/toasts";
+import { Moment } from "../components/labels/Moment";
+import { Async } from "../components/layout/Async";
+import { type Fact, Facts } from "../components/layout/Facts";
+import { PageHead } from "../components/layout/PageHead";
+import { useLiveEvents } from "../components/live/live";
+import { More } from "../components/tables/More";
+import { bytes, count } from "../components/text/format";
+import { about } from "../components/text/measure";
 import { EvacuationLabel, EvacuationVms } from "./evacuation/EvacuationVms";
 import { LOCAL_DISKS } from "./evacuation/localDisks";
 import { SafeToReboot } from "./host/SafeToReboot";

@@ -8,7 +8,7 @@ import { Setup, setupTitle } from "./History";
 import { cause } from "./history/ChangeTable";
 import { plot } from "./history/plot";
 
-vi.mock("../components/Chart", () => ({
+vi.mock("../components/charts/Chart", () => ({
   Chart: ({ label }: { label: string }) => <div role="img" aria-label={label} />,
 }));
 const sent = vi.hoisted(() => ({ triage: vi.fn(() => Promise.resolve({})) }));

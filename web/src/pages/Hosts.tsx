@@ -3,13 +3,13 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
 import type { Schemas } from "../api/client";
 import { hostsFound } from "../api/queries";
-import { Empty } from "../components/Async";
-import { useDialog } from "../components/asked";
-import { type Filter, Filters, useFilters, useSorting } from "../components/Filters";
-import { HostStanding, hostMemory } from "../components/HostStanding";
-import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
-import { Moment } from "../components/Moment";
-import { PageHead } from "../components/PageHead";
+import { useDialog } from "../components/dialogs/asked";
+import { HostStanding, hostMemory } from "../components/labels/HostStanding";
+import { Moment } from "../components/labels/Moment";
+import { Empty } from "../components/layout/Async";
+import { PageHead } from "../components/layout/PageHead";
+import { type Filter, Filters, useFilters, useSorting } from "../components/tables/Filters";
+import { type ColumnOf, ListTable, PagedList } from "../components/tables/ListTable";
 import { HostForm } from "./host/HostForm";
 
 const COLUMNS: readonly ColumnOf<Schemas["HostView"]>[] = [

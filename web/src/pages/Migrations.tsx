@@ -2,13 +2,13 @@ import { Button, PageSection } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Schemas } from "../api/client";
 import { type MigrationFilter, migrations } from "../api/queries";
-import { Empty } from "../components/Async";
-import { ButtonLink } from "../components/ButtonLink";
-import { type Filter, Filters, useFilters, useSorting } from "../components/Filters";
-import { PagedList } from "../components/ListTable";
-import { MigrationTable } from "../components/MigrationTable";
-import { PageHead } from "../components/PageHead";
-import { MIGRATION_STATES } from "../components/StateLabel";
+import { MIGRATION_STATES } from "../components/labels/StateLabel";
+import { Empty } from "../components/layout/Async";
+import { ButtonLink } from "../components/layout/ButtonLink";
+import { PageHead } from "../components/layout/PageHead";
+import { MigrationTable } from "../components/migration/MigrationTable";
+import { type Filter, Filters, useFilters, useSorting } from "../components/tables/Filters";
+import { PagedList } from "../components/tables/ListTable";
 
 type Name = "search" | "host" | "profile" | "state" | "downtime";
 const FILTERS: readonly Filter<Name>[] = [

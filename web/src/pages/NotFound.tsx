@@ -1,6 +1,6 @@
 import { PageSection } from "@patternfly/react-core";
 import { Link } from "react-router";
-import { Empty } from "../components/Async";
+import { Empty } from "../components/layout/Async";
 
 export default function NotFound() {
   return (

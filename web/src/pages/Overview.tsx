@@ -1,8 +1,8 @@
 import { PageSection } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { overview } from "../api/overview";
-import { Async } from "../components/Async";
-import { PageHead } from "../components/PageHead";
+import { Async } from "../components/layout/Async";
+import { PageHead } from "../components/layout/PageHead";
 import { Attention } from "./overview/Attention";
 import { HostMap } from "./overview/HostMap";
 import { LastComparisons } from "./overview/LastComparisons";

@@ -18,10 +18,10 @@ import { useNavigate, useParams, useSearchParams } from "react-router";
 import type { Schemas } from "../api/client";
 import { profile } from "../api/queries";
 import { profileNames } from "../api/tuning";
-import { Async } from "../components/Async";
-import { type ColumnOf, ListTable, rowsOf } from "../components/ListTable";
-import { PageHead } from "../components/PageHead";
-import { TunableName } from "../components/TunableName";
+import { TunableName } from "../components/labels/TunableName";
+import { Async } from "../components/layout/Async";
+import { PageHead } from "../components/layout/PageHead";
+import { type ColumnOf, ListTable, rowsOf } from "../components/tables/ListTable";
 import { sideBySide } from "./profile/difference";
 
 type Profile = Schemas["ProfileView"];

@@ -2,8 +2,8 @@ import { PageSection } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearchParams } from "react-router";
 import { profile, tunables } from "../api/queries";
-import { Async } from "../components/Async";
-import { PageHead } from "../components/PageHead";
+import { Async } from "../components/layout/Async";
+import { PageHead } from "../components/layout/PageHead";
 import { ProfileForm } from "./profile/ProfileForm";
 
 /** Creates a profile, `?from=` a copy of another one, or changes one into its next revision. */

@@ -3,12 +3,12 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { profilesFound } from "../api/queries";
-import { Empty } from "../components/Async";
-import { ButtonLink } from "../components/ButtonLink";
-import { type Filter, Filters, useFilters } from "../components/Filters";
-import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
-import { Moment } from "../components/Moment";
-import { PageHead } from "../components/PageHead";
+import { Moment } from "../components/labels/Moment";
+import { Empty } from "../components/layout/Async";
+import { ButtonLink } from "../components/layout/ButtonLink";
+import { PageHead } from "../components/layout/PageHead";
+import { type Filter, Filters, useFilters } from "../components/tables/Filters";
+import { type ColumnOf, ListTable, PagedList } from "../components/tables/ListTable";
 
 const COLUMNS: readonly ColumnOf<Schemas["ProfileView"]>[] = [
   {

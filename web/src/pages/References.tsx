@@ -3,9 +3,9 @@ import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { references } from "../api/bench";
-import { Async, Empty } from "../components/Async";
-import { count } from "../components/format";
-import { Td } from "../components/Td";
+import { Async, Empty } from "../components/layout/Async";
+import { Td } from "../components/tables/Td";
+import { count } from "../components/text/format";
 import { BenchHead } from "./bench/BenchHead";
 
 export default function References() {

@@ -3,9 +3,9 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-qu
 import { useMemo } from "react";
 import { useSearchParams } from "react-router";
 import { metrics, runs } from "../api/bench";
-import { Async, Empty } from "../components/Async";
-import { ButtonLink } from "../components/ButtonLink";
-import { More } from "../components/More";
+import { Async, Empty } from "../components/layout/Async";
+import { ButtonLink } from "../components/layout/ButtonLink";
+import { More } from "../components/tables/More";
 import { BenchHead } from "./bench/BenchHead";
 import { RunFilters } from "./bench/RunFilters";
 import { RunTable } from "./bench/RunTable";

@@ -13,10 +13,10 @@ vi.mock("../api/client", async (original) => ({
   ...(await original<typeof import("../api/client")>()),
   client: asked,
 }));
-vi.mock("../components/Chart", () => ({
+vi.mock("../components/charts/Chart", () => ({
   Chart: ({ label }: { label: string }) => <div role="img" aria-label={label} />,
 }));
-vi.mock("../components/live", () => ({
+vi.mock("../components/live/live", () => ({
   useLiveEvents: (take: (event: LiveEvent) => void) => {
     live.take = take;
   },

@@ -4,18 +4,23 @@ import { lazy, Suspense, useState } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../api/client";
 import { vms } from "../api/queries";
-import { Empty } from "../components/Async";
-import { type Filter, Filters, useFilters, useSorting } from "../components/Filters";
-import { counted } from "../components/format";
-import { Labels } from "../components/Labels";
-import { type ColumnOf, ListTable, PagedList } from "../components/ListTable";
-import { Moment } from "../components/Moment";
-import { PageHead } from "../components/PageHead";
-import { Problems } from "../components/Problems";
-import { VmLabel } from "../components/StateLabel";
-import { AsOf, TUNING_STATES, TuningLabel, type TuningState } from "../components/TuningLabel";
-import { useToasts } from "../components/toasts";
-import { useVerifyAll } from "../components/useVerifyAll";
+import { useToasts } from "../components/dialogs/toasts";
+import { Labels } from "../components/labels/Labels";
+import { Moment } from "../components/labels/Moment";
+import { VmLabel } from "../components/labels/StateLabel";
+import {
+  AsOf,
+  TUNING_STATES,
+  TuningLabel,
+  type TuningState,
+} from "../components/labels/TuningLabel";
+import { Empty } from "../components/layout/Async";
+import { PageHead } from "../components/layout/PageHead";
+import { Problems } from "../components/layout/Problems";
+import { useVerifyAll } from "../components/live/useVerifyAll";
+import { type Filter, Filters, useFilters, useSorting } from "../components/tables/Filters";
+import { type ColumnOf, ListTable, PagedList } from "../components/tables/ListTable";
+import { counted } from "../components/text/format";
 import type { Chosen } from "./vms/BulkDialog";
 import type { Kind } from "./vms/orders";
 import { Selected } from "./vms/Selected";

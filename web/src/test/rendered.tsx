@@ -3,7 +3,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render } from "@testing-library/react";
 import type { ReactNode } from "react";
 import { MemoryRouter } from "react-router";
-import { ToastProvider } from "../components/toasts";
+import { ToastProvider } from "../components/dialogs/toasts";
 
 export function rendered(what: ReactNode, address = "/") {
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });

@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/client";
-import { FactList } from "../../components/Facts";
-import { ListTable } from "../../components/ListTable";
+import { FactList } from "../../components/layout/Facts";
+import { ListTable } from "../../components/tables/ListTable";
 import { deed, fieldChanges } from "./changes";
 
 /** An entry's details, and what it changed: before and after. */

@@ -1,7 +1,7 @@
 import { Nav, NavItem, NavList, PageSection } from "@patternfly/react-core";
 import { useEffect, useRef } from "react";
 import { Link, useLocation } from "react-router";
-import { type Head, PageHead } from "../../components/PageHead";
+import { type Head, PageHead } from "../../components/layout/PageHead";
 
 const PARTS = [
   { to: "/bench/campaigns", text: "Campaigns" },

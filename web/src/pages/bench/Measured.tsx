@@ -2,11 +2,11 @@ import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { measuredScenarios } from "../../api/bench";
-import { Async, Empty } from "../../components/Async";
-import { count } from "../../components/format";
-import { Moment } from "../../components/Moment";
-import { More } from "../../components/More";
-import { Td } from "../../components/Td";
+import { Moment } from "../../components/labels/Moment";
+import { Async, Empty } from "../../components/layout/Async";
+import { More } from "../../components/tables/More";
+import { Td } from "../../components/tables/Td";
+import { count } from "../../components/text/format";
 import { Section } from "./Section";
 
 /** Scenarios that were measured here: shipped ones, and people's own, which are kept with runs. */

@@ -1,5 +1,5 @@
 import { Stack, StackItem, Title } from "@patternfly/react-core";
-import { type Fact, FactList } from "../../components/Facts";
+import { type Fact, FactList } from "../../components/layout/Facts";
 
 /** Facts of several things, each under its name. */
 export function Parts({ parts }: { parts: readonly { name: string; facts: readonly Fact[] }[] }) {

@@ -1,7 +1,7 @@
 import { Title } from "@patternfly/react-core";
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
-import { Td } from "../../components/Td";
+import { Td } from "../../components/tables/Td";
 import { Wide } from "./Wide";
 
 /**

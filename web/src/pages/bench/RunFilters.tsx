@@ -17,7 +17,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import { campaign, campaigns } from "../../api/bench";
-import { useSettled } from "../../components/settled";
+import { useSettled } from "../../components/forms/settled";
 import { STATES } from "./runFilter";
 import { changed } from "./search";
 

@@ -13,7 +13,7 @@ import { type FormEvent, useState } from "react";
 import { useNavigate } from "react-router";
 import { startRun } from "../../api/bench";
 import type { Schemas } from "../../api/client";
-import { Failure } from "../../components/Async";
+import { Failure } from "../../components/layout/Async";
 import { readChanges } from "./changes";
 import { ProfileOrNone } from "./ProfileOrNone";
 import { Section } from "./Section";

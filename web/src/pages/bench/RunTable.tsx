@@ -1,11 +1,11 @@
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { RunLabel } from "../../components/BenchLabels";
-import { moment, utc } from "../../components/format";
-import { measure } from "../../components/measure";
-import { useOpenRow } from "../../components/openRow";
-import { Td } from "../../components/Td";
+import { RunLabel } from "../../components/labels/BenchLabels";
+import { useOpenRow } from "../../components/tables/openRow";
+import { Td } from "../../components/tables/Td";
+import { moment, utc } from "../../components/text/format";
+import { measure } from "../../components/text/measure";
 import { Wide } from "./Wide";
 
 const FEW = 2;

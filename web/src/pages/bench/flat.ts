@@ -1,5 +1,5 @@
 /** Nested documents as facts: scenarios and environments as people read them. */
-import { bytes, count } from "../../components/format";
+import { bytes, count } from "../../components/text/format";
 
 /** "vm.memory_bytes" and 1610612736 as "vm memory" and "1.5 GiB". */
 export function flat(document: unknown, path = ""): [string, string][] {

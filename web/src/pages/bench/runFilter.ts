@@ -1,7 +1,7 @@
 /** The filter of the runs table, as it stands in the address. */
 import type { RunFilter } from "../../api/bench";
 import type { Schemas } from "../../api/client";
-import { RUN_STATES } from "../../components/BenchLabels";
+import { RUN_STATES } from "../../components/labels/BenchLabels";
 
 const WORDS = ["scenario", "arm", "profile", "campaign", "host", "fingerprint"] as const;
 type State = Schemas["RunState"];

@@ -1,10 +1,10 @@
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Fragment } from "react";
 import type { Schemas } from "../../api/client";
-import { unbroken } from "../../components/format";
-import { Td } from "../../components/Td";
-import { TunableName } from "../../components/TunableName";
-import { useValueText } from "../../components/useValueText";
+import { TunableName } from "../../components/labels/TunableName";
+import { Td } from "../../components/tables/Td";
+import { unbroken } from "../../components/text/format";
+import { useValueText } from "../../components/text/useValueText";
 import { Section } from "../bench/Section";
 
 interface Arm {

@@ -11,7 +11,7 @@ import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { memo, type ReactNode } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { Td } from "../../components/Td";
+import { Td } from "../../components/tables/Td";
 import { Wide } from "../bench/Wide";
 import { type CellGrid, type Grids, type Planned, stateOf } from "./grid";
 

@@ -1,7 +1,7 @@
 import type { Schemas } from "../../api/client";
-import { FactList } from "../../components/Facts";
-import { count } from "../../components/format";
-import { about, number } from "../../components/measure";
+import { FactList } from "../../components/layout/Facts";
+import { count } from "../../components/text/format";
+import { about, number } from "../../components/text/measure";
 
 /** What the campaign could find, and how long it would take. */
 export function ForecastView({ forecast }: { forecast: Schemas["ForecastView"] }) {

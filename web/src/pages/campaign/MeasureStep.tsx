@@ -2,7 +2,7 @@ import { Form, FormSelect, FormSelectOption, TextInput } from "@patternfly/react
 import { useQuery } from "@tanstack/react-query";
 import { metrics } from "../../api/bench";
 import type { ProblemItem } from "../../api/client";
-import { Async } from "../../components/Async";
+import { Async } from "../../components/layout/Async";
 import { type Draft, kindOf, problemsOf } from "./draft";
 import { Field } from "./Field";
 

@@ -1,6 +1,6 @@
 import { Alert } from "@patternfly/react-core";
 import type { ProblemItem } from "../../api/client";
-import { FactList } from "../../components/Facts";
+import { FactList } from "../../components/layout/Facts";
 import { type Draft, LOADS } from "./draft";
 
 /** All that was chosen, before it starts. */

@@ -10,7 +10,7 @@ import {
 import { useQuery } from "@tanstack/react-query";
 import { references, scenarios } from "../../api/bench";
 import type { ProblemItem } from "../../api/client";
-import { Async } from "../../components/Async";
+import { Async } from "../../components/layout/Async";
 import { type Draft, LOADS, type Load, primaryOf, problemsOf } from "./draft";
 import { Field } from "./Field";
 

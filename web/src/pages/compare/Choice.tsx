@@ -18,7 +18,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useSearchParams } from "react-router";
 import { campaign as campaignOf, campaigns } from "../../api/bench";
-import { More } from "../../components/More";
+import { More } from "../../components/tables/More";
 import { Section } from "../bench/Section";
 
 /** Choose what is compared: a campaign's arms, or any runs by what they are. */

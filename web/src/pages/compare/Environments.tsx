@@ -1,6 +1,6 @@
 import { Alert, Button } from "@patternfly/react-core";
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
-import { Td } from "../../components/Td";
+import { Td } from "../../components/tables/Td";
 import { Section } from "../bench/Section";
 import type { Report } from "./pairs";
 

@@ -1,9 +1,9 @@
 import { ExpandableRowContent, Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
-import { VerdictLabel } from "../../components/BenchLabels";
-import { unbroken } from "../../components/format";
-import { Td } from "../../components/Td";
+import { VerdictLabel } from "../../components/labels/BenchLabels";
+import { Td } from "../../components/tables/Td";
+import { unbroken } from "../../components/text/format";
 import { MetricName } from "../bench/MetricName";
 import { Wide } from "../bench/Wide";
 import { type Comparison, metricOf, type Pair, type Report } from "./pairs";

@@ -1,7 +1,7 @@
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
-import { VerdictLabel } from "../../components/BenchLabels";
-import { Td } from "../../components/Td";
+import { VerdictLabel } from "../../components/labels/BenchLabels";
+import { Td } from "../../components/tables/Td";
 import { metricOf, type Pair, primaryOf, type Report } from "./pairs";
 
 /** A row for each pair of arms under each set of conditions: what the primary metric says. */

@@ -1,8 +1,8 @@
 import { FormSelect, FormSelectOption, Grid, GridItem } from "@patternfly/react-core";
 import { useMemo } from "react";
 import { useSearchParams } from "react-router";
-import { Chart } from "../../components/Chart";
-import { figure } from "../../components/measure";
+import { Chart } from "../../components/charts/Chart";
+import { figure } from "../../components/text/measure";
 import { Section } from "../bench/Section";
 import { changed } from "../bench/search";
 import { type Comparison, metricOf, type Pair, primaryOf, type Report, unitOf } from "./pairs";

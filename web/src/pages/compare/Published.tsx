@@ -1,7 +1,7 @@
 import { FormSelect, FormSelectOption, List, ListItem } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { reference, references } from "../../api/bench";
-import { Async } from "../../components/Async";
+import { Async } from "../../components/layout/Async";
 import { ReferenceTable } from "../bench/ReferenceTable";
 import { Section } from "../bench/Section";
 import type { Pair, Report } from "./pairs";

@@ -1,6 +1,6 @@
 /** Comparisons drawn: each run's value, and each metric's effect with its interval. */
-import type { ChartOption } from "../../components/Chart";
-import { measure, ratio } from "../../components/measure";
+import type { ChartOption } from "../../components/charts/Chart";
+import { measure, ratio } from "../../components/text/measure";
 import { type Comparison, metricOf, type Pair, type Report, unitOf } from "./pairs";
 
 const ARM_COLOURS = ["#4394e5", "#ec7a08"] as const; // both visible on white and on black

@@ -8,11 +8,11 @@ import {
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { plannedDisk } from "../../components/copying";
-import { bytes } from "../../components/format";
-import { useOpenRow } from "../../components/openRow";
-import { Labelled, type Look } from "../../components/StateLabel";
-import { Td } from "../../components/Td";
+import { Labelled, type Look } from "../../components/labels/StateLabel";
+import { plannedDisk } from "../../components/migration/copying";
+import { useOpenRow } from "../../components/tables/openRow";
+import { Td } from "../../components/tables/Td";
+import { bytes } from "../../components/text/format";
 
 type EvacuationVm = Schemas["EvacuationVmView"];
 

@@ -3,10 +3,10 @@ import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { evacuationsOf } from "../../api/evacuations";
-import { count } from "../../components/format";
-import { Moment } from "../../components/Moment";
-import { More } from "../../components/More";
-import { Td } from "../../components/Td";
+import { Moment } from "../../components/labels/Moment";
+import { More } from "../../components/tables/More";
+import { Td } from "../../components/tables/Td";
+import { count } from "../../components/text/format";
 import { EvacuationLabel } from "./EvacuationVms";
 
 /** The evacuations of a host, newest first; nothing where there were none. */

@@ -1,8 +1,8 @@
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { bytes } from "../../components/format";
-import { Td } from "../../components/Td";
+import { Td } from "../../components/tables/Td";
+import { bytes } from "../../components/text/format";
 
 /** What the images that are copied along leave of the room at their destinations. */
 export function Rooms({ rooms }: { rooms: readonly Schemas["RoomLeftView"][] }) {

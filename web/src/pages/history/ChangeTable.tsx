@@ -3,8 +3,8 @@ import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useState } from "react";
 import { Link } from "react-router";
 import type { SetupHistory } from "../../api/trends";
-import { Moment } from "../../components/Moment";
-import { Td } from "../../components/Td";
+import { Moment } from "../../components/labels/Moment";
+import { Td } from "../../components/tables/Td";
 import { TriageDialog } from "./TriageDialog";
 
 type Shift = NonNullable<SetupHistory["changes"]>[number];

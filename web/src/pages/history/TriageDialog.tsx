@@ -12,7 +12,7 @@ import {
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { type FoundChange, type Triage, triageChange } from "../../api/trends";
-import { Failure } from "../../components/Async";
+import { Failure } from "../../components/layout/Async";
 
 const CHOICES: readonly { value: Triage; label: string; description: string }[] = [
   { value: "open", label: "Not triaged", description: "Nobody has decided yet." },

@@ -1,7 +1,7 @@
 /** A setup's history drawn: each run, the changes, and the early sign. */
 import type { SetupHistory } from "../../api/trends";
-import type { ChartOption } from "../../components/Chart";
-import { measure } from "../../components/measure";
+import type { ChartOption } from "../../components/charts/Chart";
+import { measure } from "../../components/text/measure";
 import type { Unit } from "../compare/pairs";
 
 const RUN = "#4394e5";

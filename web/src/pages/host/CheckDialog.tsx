@@ -15,9 +15,9 @@ import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { hostCheck } from "../../api/hosts";
 import { hosts } from "../../api/queries";
-import { Async } from "../../components/Async";
-import { type ColumnOf, ListTable, rowsOf } from "../../components/ListTable";
-import { Labelled, type Look } from "../../components/StateLabel";
+import { Labelled, type Look } from "../../components/labels/StateLabel";
+import { Async } from "../../components/layout/Async";
+import { type ColumnOf, ListTable, rowsOf } from "../../components/tables/ListTable";
 
 type Step = Schemas["CheckStepView"];
 

@@ -4,9 +4,9 @@ import { useState } from "react";
 import { useNavigate } from "react-router";
 import type { Schemas } from "../../api/client";
 import { removeHost, setMaintenance } from "../../api/hosts";
-import { ButtonLink } from "../../components/ButtonLink";
-import { Confirm } from "../../components/Confirm";
-import { useToasts } from "../../components/toasts";
+import { Confirm } from "../../components/dialogs/Confirm";
+import { useToasts } from "../../components/dialogs/toasts";
+import { ButtonLink } from "../../components/layout/ButtonLink";
 import { CheckDialog } from "./CheckDialog";
 import { HostForm } from "./HostForm";
 

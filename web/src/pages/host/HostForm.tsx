@@ -11,8 +11,8 @@ import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { ApiError, type Schemas } from "../../api/client";
 import { addHost, changeHost } from "../../api/hosts";
-import { Failure } from "../../components/Async";
-import { TextField } from "../../components/TextField";
+import { TextField } from "../../components/forms/TextField";
+import { Failure } from "../../components/layout/Async";
 
 type Host = Schemas["HostView"];
 type Field = keyof Schemas["HostCreate"];

@@ -1,7 +1,7 @@
 import { Alert } from "@patternfly/react-core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { host, vms } from "../../api/queries";
-import { rowsOf } from "../../components/ListTable";
+import { rowsOf } from "../../components/tables/ListTable";
 
 /** Of a host in maintenance: whether VMs still run on it. Nothing where it is not in maintenance. */
 export function SafeToReboot({ name }: { name: string }) {

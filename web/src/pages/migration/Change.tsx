@@ -15,8 +15,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { changeMigration, doWithMigration } from "../../api/actions";
 import type { Schemas } from "../../api/client";
-import { Confirm } from "../../components/Confirm";
-import { useToasts } from "../../components/toasts";
+import { Confirm } from "../../components/dialogs/Confirm";
+import { useToasts } from "../../components/dialogs/toasts";
 
 type Name = Schemas["Control"];
 

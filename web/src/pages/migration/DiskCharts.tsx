@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import { diskSamples } from "../../api/queries";
-import { Chart, prepareCharts } from "../../components/Chart";
+import { Chart, prepareCharts } from "../../components/charts/Chart";
 import { copies, toCopy } from "./diskSeries";
 
 /** How fast each disk was copied over time, and what remained. */

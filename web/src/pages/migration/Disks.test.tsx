@@ -10,7 +10,7 @@ vi.mock("../../api/client", async (original) => ({
   ...(await original<typeof import("../../api/client")>()),
   client: asked,
 }));
-vi.mock("../../components/Chart", () => ({
+vi.mock("../../components/charts/Chart", () => ({
   Chart: ({ label, option }: { label: string; option: { series: { name: string }[] } }) => (
     <figure aria-label={label}>{option.series.map((each) => each.name).join(", ")}</figure>
   ),

@@ -12,9 +12,9 @@ import {
 } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
 import type { CopyProgress } from "../../api/progress";
-import { behind, copied } from "../../components/copying";
-import { duration, rate } from "../../components/format";
-import { about } from "../../components/outlook";
+import { behind, copied } from "../../components/migration/copying";
+import { about } from "../../components/migration/outlook";
+import { duration, rate } from "../../components/text/format";
 import { DiskCharts } from "./DiskCharts";
 
 type Record = Pick<Schemas["MigrationView"], "id" | "disks" | "ended">;

@@ -2,10 +2,10 @@ import { Card, CardBody, CardTitle, Content, StackItem } from "@patternfly/react
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
 import { migrationForecasts } from "../../api/forecasts";
-import { bytes, sentence } from "../../components/format";
-import { type ColumnOf, ListTable } from "../../components/ListTable";
-import { about } from "../../components/outlook";
-import { Labelled } from "../../components/StateLabel";
+import { Labelled } from "../../components/labels/StateLabel";
+import { about } from "../../components/migration/outlook";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
+import { bytes, sentence } from "../../components/text/format";
 import { between, corrections } from "../vm/MigrationForecast";
 
 type Kept = Schemas["KeptForecastView"];

@@ -8,11 +8,11 @@ import {
   StackItem,
 } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { type Fact, FactList } from "../../components/Facts";
-import { duration, rate } from "../../components/format";
-import { GOALS, type Goal as GoalName } from "../../components/intent";
-import { Labelled } from "../../components/StateLabel";
-import { TunableName } from "../../components/TunableName";
+import { GOALS, type Goal as GoalName } from "../../components/forms/intent";
+import { Labelled } from "../../components/labels/StateLabel";
+import { TunableName } from "../../components/labels/TunableName";
+import { type Fact, FactList } from "../../components/layout/Facts";
+import { duration, rate } from "../../components/text/format";
 
 type Goal = Schemas["GoalKeptView"];
 type Stated = Schemas["StatedIntentView"];

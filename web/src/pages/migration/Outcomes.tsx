@@ -1,6 +1,6 @@
 import { Card, CardBody, CardTitle } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { OutcomeTable } from "../../components/OutcomeTable";
+import { OutcomeTable } from "../../components/migration/OutcomeTable";
 
 /** What was wanted, and what QEMU was seen to run with. */
 export function Outcomes({ outcomes }: { outcomes: readonly Schemas["OutcomeView"][] }) {

@@ -3,10 +3,10 @@ import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { rounds, samples } from "../../api/queries";
-import { Async } from "../../components/Async";
-import { Chart } from "../../components/Chart";
-import { type Fact, FactList } from "../../components/Facts";
-import { count, duration, percent } from "../../components/format";
+import { Chart } from "../../components/charts/Chart";
+import { Async } from "../../components/layout/Async";
+import { type Fact, FactList } from "../../components/layout/Facts";
+import { count, duration, percent } from "../../components/text/format";
 import { reaping, type Step, spanOf } from "./series";
 
 /** What the dirty-ring reaper did beside this migration. */

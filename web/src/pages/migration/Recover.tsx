@@ -3,8 +3,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { recoverMigration } from "../../api/actions";
 import type { Schemas } from "../../api/client";
-import { Confirm } from "../../components/Confirm";
-import { useToasts } from "../../components/toasts";
+import { Confirm } from "../../components/dialogs/Confirm";
+import { useToasts } from "../../components/dialogs/toasts";
 
 /** What an interrupted post-copy means, and the way out. */
 export function Recover({ record }: { record: Schemas["MigrationView"] }) {

@@ -4,7 +4,10 @@ import { client, type Schemas } from "../../api/client";
 import { rendered } from "../../test/rendered";
 import { Samples } from "./Samples";
 
-vi.mock("../../components/Chart", () => ({ Chart: () => null, prepareCharts: () => undefined }));
+vi.mock("../../components/charts/Chart", () => ({
+  Chart: () => null,
+  prepareCharts: () => undefined,
+}));
 const RECORD = {
   id: "m1",
   step_records: [],

@@ -3,10 +3,10 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { diskSamples, rounds, samples as samplesOf } from "../../api/queries";
-import { Async, Empty } from "../../components/Async";
-import { Chart, prepareCharts } from "../../components/Chart";
-import { bytes, count, counted } from "../../components/format";
-import { useToasts } from "../../components/toasts";
+import { Chart, prepareCharts } from "../../components/charts/Chart";
+import { useToasts } from "../../components/dialogs/toasts";
+import { Async, Empty } from "../../components/layout/Async";
+import { bytes, count, counted } from "../../components/text/format";
 import { rates, remaining, spanOf } from "./series";
 
 /** The whole series, drawn with what was done meanwhile, and to download. */

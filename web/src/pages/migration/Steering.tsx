@@ -7,7 +7,7 @@ import {
   ProgressStepper,
 } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { duration, unbroken } from "../../components/format";
+import { duration, unbroken } from "../../components/text/format";
 
 type StepRecord = Schemas["StepRecordView"];
 

@@ -1,7 +1,7 @@
 import { Card, CardBody, CardTitle, Label, List, ListItem } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { duration } from "../../components/format";
-import { type ColumnOf, ListTable } from "../../components/ListTable";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
+import { duration } from "../../components/text/format";
 
 type StepRecord = Schemas["StepRecordView"];
 

@@ -1,7 +1,7 @@
 /** Samples of copied disks as the lines of their charts. */
 import type { Schemas } from "../../api/client";
-import type { ChartOption } from "../../components/Chart";
-import { bytes, rate } from "../../components/format";
+import type { ChartOption } from "../../components/charts/Chart";
+import { bytes, rate } from "../../components/text/format";
 import { byteAxis, common, highest, line, spanOf, time } from "./series";
 import { type Point, thin } from "./thin";
 

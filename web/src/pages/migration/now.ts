@@ -1,9 +1,9 @@
 /** How a running migration stands right now, as terms and figures. */
 import type { Schemas } from "../../api/client";
 import type { Progress } from "../../api/progress";
-import type { Fact } from "../../components/Facts";
-import { bytes, count, duration, percent, rate } from "../../components/format";
-import { about, COMPLETED, expected } from "../../components/outlook";
+import type { Fact } from "../../components/layout/Facts";
+import { about, COMPLETED, expected } from "../../components/migration/outlook";
+import { bytes, count, duration, percent, rate } from "../../components/text/format";
 
 const UNKNOWN = "unknown";
 const PHASES = { disks: "disks are copied, then the memory", memory: "the memory is sent" };

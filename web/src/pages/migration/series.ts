@@ -1,7 +1,7 @@
 /** A migration's samples as the lines of its charts. */
 import type { Schemas } from "../../api/client";
-import type { ChartOption } from "../../components/Chart";
-import { duration, rate } from "../../components/format";
+import type { ChartOption } from "../../components/charts/Chart";
+import { duration, rate } from "../../components/text/format";
 import { type Point, thin } from "./thin";
 
 type Sample = Schemas["SampleView"];

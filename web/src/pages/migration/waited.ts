@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/client";
-import type { Fact } from "../../components/Facts";
-import { count, duration } from "../../components/format";
+import type { Fact } from "../../components/layout/Facts";
+import { count, duration } from "../../components/text/format";
 
 /** How long the guest waited for pages that were still on the source, after it had switched over. */
 export function waited(postcopy: Schemas["PostcopyView"] | null): Fact[] {

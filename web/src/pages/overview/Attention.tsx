@@ -3,10 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { overview } from "../../api/overview";
-import { count, unbroken, way } from "../../components/format";
-import { expected } from "../../components/outlook";
-import type { Look } from "../../components/StateLabel";
-import { useProgress } from "../../components/useProgress";
+import type { Look } from "../../components/labels/StateLabel";
+import { useProgress } from "../../components/live/useProgress";
+import { expected } from "../../components/migration/outlook";
+import { count, unbroken, way } from "../../components/text/format";
 
 type Concern = Schemas["Concern"];
 type Attentive = Schemas["AttentionView"];

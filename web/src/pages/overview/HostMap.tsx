@@ -2,8 +2,8 @@ import { Card, CardBody, CardHeader, CardTitle } from "@patternfly/react-core";
 import type { CSSProperties } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { Empty } from "../../components/Async";
-import { bytes, count, counted } from "../../components/format";
+import { Empty } from "../../components/layout/Async";
+import { bytes, count, counted } from "../../components/text/format";
 
 type Host = Schemas["HostLoadView"];
 

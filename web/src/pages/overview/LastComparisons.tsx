@@ -11,9 +11,9 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { campaigns, comparison } from "../../api/bench";
 import type { Schemas } from "../../api/client";
-import { Async } from "../../components/Async";
-import { VerdictLabel } from "../../components/BenchLabels";
-import { Moment } from "../../components/Moment";
+import { VerdictLabel } from "../../components/labels/BenchLabels";
+import { Moment } from "../../components/labels/Moment";
+import { Async } from "../../components/layout/Async";
 import { metricOf, pairsOf, primaryOf } from "../compare/pairs";
 
 const SHOWN = 3;

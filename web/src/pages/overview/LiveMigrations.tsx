@@ -1,10 +1,10 @@
 import { Card, CardBody, CardTitle } from "@patternfly/react-core";
 import { memo } from "react";
 import type { Schemas } from "../../api/client";
-import { Arriving, useArrivals } from "../../components/Arriving";
-import { count, way } from "../../components/format";
-import { MigrationProgress } from "../../components/MigrationProgress";
-import { useProgress } from "../../components/useProgress";
+import { useProgress } from "../../components/live/useProgress";
+import { Arriving, useArrivals } from "../../components/migration/Arriving";
+import { MigrationProgress } from "../../components/migration/MigrationProgress";
+import { count, way } from "../../components/text/format";
 
 const SHOWN = 30;
 type Move = Schemas["MoveView"];

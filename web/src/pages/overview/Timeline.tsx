@@ -1,7 +1,7 @@
 import { Card, CardBody, CardHeader, CardTitle } from "@patternfly/react-core";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { counted, duration, way } from "../../components/format";
+import { counted, duration, way } from "../../components/text/format";
 import { type Bar, barsOf, type Look, lookOf, type Move, periodOf } from "./timeline";
 
 const LANES = 6;

@@ -1,9 +1,9 @@
 import { Flex, FlexItem } from "@patternfly/react-core";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { count } from "../../components/format";
-import { Labelled } from "../../components/StateLabel";
-import { TUNING, TUNING_STATES } from "../../components/TuningLabel";
+import { Labelled } from "../../components/labels/StateLabel";
+import { TUNING, TUNING_STATES } from "../../components/labels/TuningLabel";
+import { count } from "../../components/text/format";
 
 /** How many VMs stand how. */
 export function Tunings({ counts }: { counts: Schemas["OverviewView"]["tuning_counts"] }) {

@@ -17,11 +17,11 @@ import { Link } from "react-router";
 import { addAssignment, removeAssignment } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { assignments } from "../../api/queries";
-import { Failure } from "../../components/Async";
-import { IntentSection } from "../../components/IntentSection";
-import { NO_INTENT, stated } from "../../components/intent";
-import { ListTable, PagedList } from "../../components/ListTable";
-import { useToasts } from "../../components/toasts";
+import { useToasts } from "../../components/dialogs/toasts";
+import { NO_INTENT, stated } from "../../components/forms/intent";
+import { Failure } from "../../components/layout/Async";
+import { IntentSection } from "../../components/migration/IntentSection";
+import { ListTable, PagedList } from "../../components/tables/ListTable";
 import { TARGETS } from "./targets";
 
 type Target = Schemas["Target"];

@@ -13,8 +13,8 @@ import {
 } from "@patternfly/react-core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { profileNames, templates } from "../../api/tuning";
-import { Async } from "../../components/Async";
-import { rowsOf } from "../../components/ListTable";
+import { Async } from "../../components/layout/Async";
+import { rowsOf } from "../../components/tables/ListTable";
 import type { Source } from "./typed";
 
 /** What a new profile can begin with: a template, what others do, or a copy. */

@@ -14,10 +14,10 @@ import {
 import { type FormEvent, useState } from "react";
 import { Link } from "react-router";
 import { ApiError, type Schemas } from "../../api/client";
-import { Failure } from "../../components/Async";
-import { counted } from "../../components/format";
-import { IntentFields } from "../../components/IntentFields";
-import { StickyActions } from "../../components/StickyActions";
+import { IntentFields } from "../../components/forms/IntentFields";
+import { StickyActions } from "../../components/forms/StickyActions";
+import { Failure } from "../../components/layout/Async";
+import { counted } from "../../components/text/format";
 import { Begin } from "./Begin";
 import { StepsEditor } from "./StepsEditor";
 import { TryOnVm } from "./TryOnVm";

@@ -5,11 +5,11 @@ import { useState } from "react";
 import { restoreRevision } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { revisions } from "../../api/queries";
-import { Async } from "../../components/Async";
-import { Moment } from "../../components/Moment";
-import { More } from "../../components/More";
-import { Td } from "../../components/Td";
-import { useToasts } from "../../components/toasts";
+import { useToasts } from "../../components/dialogs/toasts";
+import { Moment } from "../../components/labels/Moment";
+import { Async } from "../../components/layout/Async";
+import { More } from "../../components/tables/More";
+import { Td } from "../../components/tables/Td";
 import { difference } from "./difference";
 
 /** Every revision with what it changed, and the way back to it. */

@@ -15,9 +15,9 @@ import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { hosts } from "../../api/queries";
 import type { VmRow } from "../../api/tuning";
-import { Async } from "../../components/Async";
-import { rowsOf } from "../../components/ListTable";
-import { VmChoice } from "../../components/VmChoice";
+import { VmChoice } from "../../components/forms/VmChoice";
+import { Async } from "../../components/layout/Async";
+import { rowsOf } from "../../components/tables/ListTable";
 import { PlanTable } from "../vm/PlanTable";
 
 /** A VM, and where it would migrate to: empty for an application where it is. */

@@ -15,7 +15,7 @@ import {
   TextInput,
 } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { sentence } from "../../components/format";
+import { sentence } from "../../components/text/format";
 
 type Tunable = Schemas["TunableView"];
 type Look = NonNullable<HelperTextItemProps["variant"]>;

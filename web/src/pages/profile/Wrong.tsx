@@ -1,6 +1,6 @@
 import { Button, Icon } from "@patternfly/react-core";
 import { ExclamationCircleIcon } from "@patternfly/react-icons/dist/esm/icons/exclamation-circle-icon";
-import { counted } from "../../components/format";
+import { counted } from "../../components/text/format";
 
 /** Something that is wrong, and the tunable to look at; null where it is none. */
 export interface Fault {

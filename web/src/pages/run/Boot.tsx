@@ -1,8 +1,8 @@
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
-import { FactList } from "../../components/Facts";
-import { count, duration } from "../../components/format";
-import { Td } from "../../components/Td";
+import { FactList } from "../../components/layout/Facts";
+import { Td } from "../../components/tables/Td";
+import { count, duration } from "../../components/text/format";
 import { Section } from "../bench/Section";
 
 /** What a boot reached, and when. */

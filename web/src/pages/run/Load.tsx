@@ -2,10 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { runProcesses } from "../../api/bench";
 import type { Schemas } from "../../api/client";
-import { Async } from "../../components/Async";
-import { Chart } from "../../components/Chart";
-import { FactList } from "../../components/Facts";
-import { count } from "../../components/format";
+import { Chart } from "../../components/charts/Chart";
+import { Async } from "../../components/layout/Async";
+import { FactList } from "../../components/layout/Facts";
+import { count } from "../../components/text/format";
 import { Section } from "../bench/Section";
 import { processes } from "./charts";
 

@@ -2,9 +2,9 @@ import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useQuery } from "@tanstack/react-query";
 import { metrics } from "../../api/bench";
 import type { Schemas } from "../../api/client";
-import { Async, Empty } from "../../components/Async";
-import { measure, number } from "../../components/measure";
-import { Td } from "../../components/Td";
+import { Async, Empty } from "../../components/layout/Async";
+import { Td } from "../../components/tables/Td";
+import { measure, number } from "../../components/text/measure";
 import { MetricName } from "../bench/MetricName";
 import { Section } from "../bench/Section";
 

@@ -1,9 +1,9 @@
 import { Progress, ProgressMeasureLocation } from "@patternfly/react-core";
 import type { RunProgress } from "../../api/bench";
 import type { Schemas } from "../../api/client";
-import { bytes, count } from "../../components/format";
-import { rates } from "../../components/rates";
-import { useBenchProgress } from "../../components/useBenchProgress";
+import { useBenchProgress } from "../../components/live/useBenchProgress";
+import { bytes, count } from "../../components/text/format";
+import { rates } from "../../components/text/rates";
 
 /** How far a run is. Its height never changes, so that nothing jumps. */
 export function RunningRun({ run }: { run: Schemas["RunView"] }) {

@@ -1,7 +1,7 @@
 import { Table, Tbody, Td, Th, Thead, Tr } from "@patternfly/react-table";
 import type { Schemas } from "../../api/client";
-import { FactList } from "../../components/Facts";
-import { count } from "../../components/format";
+import { FactList } from "../../components/layout/Facts";
+import { count } from "../../components/text/format";
 import { Section } from "../bench/Section";
 
 const COLUMNS = {

@@ -1,8 +1,8 @@
 /** What a run's guest did, as lines over the run's timeline. */
 import type { Schemas } from "../../api/client";
-import type { ChartOption } from "../../components/Chart";
-import { bytes, count, duration } from "../../components/format";
-import { measure } from "../../components/measure";
+import type { ChartOption } from "../../components/charts/Chart";
+import { bytes, count, duration } from "../../components/text/format";
+import { measure } from "../../components/text/measure";
 
 type Pass = Schemas["GuestPassView"];
 

@@ -4,11 +4,11 @@ import { useState } from "react";
 import { signBrowserOut } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { browsers } from "../../api/queries";
-import { Empty } from "../../components/Async";
-import { Confirm } from "../../components/Confirm";
-import { type ColumnOf, ListTable, PagedList } from "../../components/ListTable";
-import { Moment } from "../../components/Moment";
-import { useToasts } from "../../components/toasts";
+import { Confirm } from "../../components/dialogs/Confirm";
+import { useToasts } from "../../components/dialogs/toasts";
+import { Moment } from "../../components/labels/Moment";
+import { Empty } from "../../components/layout/Async";
+import { type ColumnOf, ListTable, PagedList } from "../../components/tables/ListTable";
 import { Rights } from "./Rights";
 
 type Browser = Schemas["BrowserView"];

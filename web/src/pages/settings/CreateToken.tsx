@@ -2,7 +2,7 @@ import { Checkbox, FormGroup, TextInput } from "@patternfly/react-core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { createToken } from "../../api/actions";
-import { TextField } from "../../components/TextField";
+import { TextField } from "../../components/forms/TextField";
 import { SecretOnce } from "./SecretOnce";
 import { asToken, type TypedToken } from "./token";
 

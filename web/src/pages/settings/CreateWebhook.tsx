@@ -3,7 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { createWebhook } from "../../api/actions";
 import type { Schemas } from "../../api/client";
-import { TextField } from "../../components/TextField";
+import { TextField } from "../../components/forms/TextField";
 import { SecretOnce } from "./SecretOnce";
 
 type Event = Exclude<Schemas["WebhookEvent"], "test">;

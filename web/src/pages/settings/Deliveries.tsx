@@ -3,11 +3,11 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { replayDelivery } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { deliveries } from "../../api/queries";
-import { Empty } from "../../components/Async";
-import { type ColumnOf, ListTable, PagedList } from "../../components/ListTable";
-import { Moment } from "../../components/Moment";
-import { Labelled, type Look } from "../../components/StateLabel";
-import { useToasts } from "../../components/toasts";
+import { useToasts } from "../../components/dialogs/toasts";
+import { Moment } from "../../components/labels/Moment";
+import { Labelled, type Look } from "../../components/labels/StateLabel";
+import { Empty } from "../../components/layout/Async";
+import { type ColumnOf, ListTable, PagedList } from "../../components/tables/ListTable";
 
 type Delivery = Schemas["DeliveryView"];
 

@@ -1,6 +1,6 @@
 import { Label, LabelGroup } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { Labels } from "../../components/Labels";
+import { Labels } from "../../components/labels/Labels";
 
 /** What somebody may do, and where. */
 export function Rights({ rights }: { rights: Schemas["RightsView"] }) {

@@ -9,7 +9,7 @@ import {
   ModalHeader,
 } from "@patternfly/react-core";
 import type { FormEvent, ReactNode } from "react";
-import { Failure } from "../../components/Async";
+import { Failure } from "../../components/layout/Async";
 
 /** What was created: *secret* is shown now and never again. */
 export interface Created {

@@ -4,12 +4,12 @@ import { useState } from "react";
 import { deleteWebhook, testWebhook } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { webhooks } from "../../api/queries";
-import { Async, Empty } from "../../components/Async";
-import { useDialog } from "../../components/asked";
-import { Confirm } from "../../components/Confirm";
-import { type ColumnOf, ListTable } from "../../components/ListTable";
-import { Labelled } from "../../components/StateLabel";
-import { useToasts } from "../../components/toasts";
+import { useDialog } from "../../components/dialogs/asked";
+import { Confirm } from "../../components/dialogs/Confirm";
+import { useToasts } from "../../components/dialogs/toasts";
+import { Labelled } from "../../components/labels/StateLabel";
+import { Async, Empty } from "../../components/layout/Async";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
 import { CreateWebhook } from "./CreateWebhook";
 import { Deliveries } from "./Deliveries";
 

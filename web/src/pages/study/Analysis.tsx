@@ -10,8 +10,8 @@ import {
 } from "@patternfly/react-core";
 import { type CSSProperties, useMemo } from "react";
 import type { Schemas } from "../../api/client";
-import { Chart, type ChartOption } from "../../components/Chart";
-import { number } from "../../components/measure";
+import { Chart, type ChartOption } from "../../components/charts/Chart";
+import { number } from "../../components/text/measure";
 import { Section } from "../bench/Section";
 
 type Found = Schemas["StudyAnalysisView"];

@@ -1,7 +1,7 @@
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { type Fact, FactList } from "../../components/Facts";
-import { number } from "../../components/measure";
+import { type Fact, FactList } from "../../components/layout/Facts";
+import { number } from "../../components/text/measure";
 import { Section } from "../bench/Section";
 import { foundBy } from "../Studies";
 

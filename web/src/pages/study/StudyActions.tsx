@@ -3,8 +3,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { cancelStudy, pauseStudy, resumeStudy } from "../../api/studies";
-import { Confirm } from "../../components/Confirm";
-import { useToasts } from "../../components/toasts";
+import { Confirm } from "../../components/dialogs/Confirm";
+import { useToasts } from "../../components/dialogs/toasts";
 
 export function StudyActions({ study: { id, state } }: { study: Schemas["StudyView"] }) {
   const [asked, setAsked] = useState(false);

@@ -1,8 +1,8 @@
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { count } from "../../components/format";
-import { type ColumnOf, ListTable } from "../../components/ListTable";
-import { number } from "../../components/measure";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
+import { count } from "../../components/text/format";
+import { number } from "../../components/text/measure";
 
 type Trial = Schemas["TrialView"];
 

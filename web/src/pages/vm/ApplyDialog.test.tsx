@@ -9,8 +9,8 @@ import { ApplyDialog, leavable } from "./ApplyDialog";
 import { asWanted } from "./asWanted";
 
 vi.mock("../../api/actions");
-vi.mock("../../components/ProfileChoice", () => ({ ProfileChoice: () => null }));
-vi.mock("../../components/TunableName", () => ({
+vi.mock("../../components/forms/ProfileChoice", () => ({ ProfileChoice: () => null }));
+vi.mock("../../components/labels/TunableName", () => ({
   TunableName: ({ name }: { name: string }) => name,
 }));
 

@@ -11,11 +11,11 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { applyTo } from "../../api/actions";
 import type { Schemas } from "../../api/client";
-import { OutcomeTable } from "../../components/OutcomeTable";
-import { Problems } from "../../components/Problems";
-import { ProfileChoice } from "../../components/ProfileChoice";
-import { ApplicationLabel } from "../../components/StateLabel";
-import { useToasts } from "../../components/toasts";
+import { useToasts } from "../../components/dialogs/toasts";
+import { ProfileChoice } from "../../components/forms/ProfileChoice";
+import { ApplicationLabel } from "../../components/labels/StateLabel";
+import { Problems } from "../../components/layout/Problems";
+import { OutcomeTable } from "../../components/migration/OutcomeTable";
 import { asWanted } from "./asWanted";
 import { type Plan, PlanDialog, usePlan } from "./PlanDialog";
 

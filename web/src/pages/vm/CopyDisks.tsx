@@ -1,7 +1,7 @@
 /** Whether the local disks of a VM are copied along, and what that means. */
 import { Checkbox, FormGroup, List, ListItem, Stack, StackItem } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { plannedDisk } from "../../components/copying";
+import { plannedDisk } from "../../components/migration/copying";
 
 type Plan = Pick<Schemas["PlanView"], "findings" | "disks" | "connection">;
 

@@ -3,12 +3,12 @@ import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { revertApplication } from "../../api/actions";
 import { applications, migrations } from "../../api/queries";
-import { Empty } from "../../components/Async";
-import { ListTable, PagedList } from "../../components/ListTable";
-import { MigrationTable } from "../../components/MigrationTable";
-import { Moment } from "../../components/Moment";
-import { ApplicationLabel } from "../../components/StateLabel";
-import { useToasts } from "../../components/toasts";
+import { useToasts } from "../../components/dialogs/toasts";
+import { Moment } from "../../components/labels/Moment";
+import { ApplicationLabel } from "../../components/labels/StateLabel";
+import { Empty } from "../../components/layout/Async";
+import { MigrationTable } from "../../components/migration/MigrationTable";
+import { ListTable, PagedList } from "../../components/tables/ListTable";
 
 /** What was applied to this VM, and how it migrated. */
 export function History({ vm }: { vm: string }) {

@@ -12,11 +12,11 @@ import {
 } from "@patternfly/react-core";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { Failure } from "../../components/Async";
-import { counted } from "../../components/format";
-import { differences, type Stated } from "../../components/intent";
-import { type ColumnOf, ListTable } from "../../components/ListTable";
-import { TunableName } from "../../components/TunableName";
+import { differences, type Stated } from "../../components/forms/intent";
+import { TunableName } from "../../components/labels/TunableName";
+import { Failure } from "../../components/layout/Async";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
+import { counted } from "../../components/text/format";
 
 type Found = Schemas["IntentPlanView"];
 type Choice = Schemas["ChoiceView"];

@@ -12,9 +12,9 @@ import {
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useId, useState } from "react";
 import { setLabels } from "../../api/tuning";
-import { Failure } from "../../components/Async";
-import { TextField } from "../../components/TextField";
-import { useToasts } from "../../components/toasts";
+import { useToasts } from "../../components/dialogs/toasts";
+import { TextField } from "../../components/forms/TextField";
+import { Failure } from "../../components/layout/Async";
 import { labelChanges } from "../vms/labels";
 
 type Labels = Readonly<Record<string, string>>;

@@ -1,11 +1,11 @@
 import { Alert, AlertActionLink, GridItem } from "@patternfly/react-core";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { type Fact, Facts } from "../../components/Facts";
-import { Labels } from "../../components/Labels";
-import { Moment } from "../../components/Moment";
-import { VmLabel } from "../../components/StateLabel";
-import { AsOf, TuningLabel } from "../../components/TuningLabel";
+import { Labels } from "../../components/labels/Labels";
+import { Moment } from "../../components/labels/Moment";
+import { VmLabel } from "../../components/labels/StateLabel";
+import { AsOf, TuningLabel } from "../../components/labels/TuningLabel";
+import { type Fact, Facts } from "../../components/layout/Facts";
 import { History } from "./History";
 
 type Row = Schemas["VmView"];

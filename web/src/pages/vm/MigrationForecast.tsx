@@ -12,10 +12,10 @@ import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { forecastVm } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { profiles } from "../../api/queries";
-import { Failure } from "../../components/Async";
-import { bytes, counted, rate } from "../../components/format";
-import { type ColumnOf, ListTable } from "../../components/ListTable";
-import { about, helps } from "../../components/outlook";
+import { Failure } from "../../components/layout/Async";
+import { about, helps } from "../../components/migration/outlook";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
+import { bytes, counted, rate } from "../../components/text/format";
 
 type Candidate = Schemas["CandidateView"];
 type Range = Schemas["RangeView"];

@@ -13,7 +13,7 @@ import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useId } from "react";
 import { planVm } from "../../api/actions";
 import type { Schemas } from "../../api/client";
-import { Async, Failure } from "../../components/Async";
+import { Async, Failure } from "../../components/layout/Async";
 import { PlanTable } from "./PlanTable";
 
 export type Plan = Schemas["PlanView"];

@@ -9,10 +9,10 @@ import {
 } from "@patternfly/react-core";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
-import { Findings } from "../../components/Findings";
-import { counted, unbroken } from "../../components/format";
-import { type ColumnOf, ListTable } from "../../components/ListTable";
-import { TunableName } from "../../components/TunableName";
+import { TunableName } from "../../components/labels/TunableName";
+import { Findings } from "../../components/layout/Findings";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
+import { counted, unbroken } from "../../components/text/format";
 import { inWords } from "./rows";
 
 type Item = Schemas["PlanItemView"];

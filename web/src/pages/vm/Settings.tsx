@@ -4,11 +4,11 @@ import { useState } from "react";
 import { verifyVm } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { tunables } from "../../api/queries";
-import { Async, Failure } from "../../components/Async";
-import { unbroken } from "../../components/format";
-import { type ColumnOf, ListTable } from "../../components/ListTable";
-import { StatusLabel } from "../../components/StateLabel";
-import { TunableName } from "../../components/TunableName";
+import { StatusLabel } from "../../components/labels/StateLabel";
+import { TunableName } from "../../components/labels/TunableName";
+import { Async, Failure } from "../../components/layout/Async";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
+import { unbroken } from "../../components/text/format";
 import { type SettingRow, settingRows } from "./rows";
 
 const COLUMNS: readonly ColumnOf<SettingRow>[] = [

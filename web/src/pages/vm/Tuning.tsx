@@ -1,7 +1,7 @@
 import { Alert, AlertActionLink, type AlertProps, GridItem } from "@patternfly/react-core";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
-import { Moment } from "../../components/Moment";
+import { Moment } from "../../components/labels/Moment";
 
 type Vm = Pick<Schemas["VmDetail"], "tuning" | "tuning_state">;
 

@@ -1,6 +1,6 @@
 import { ClipboardCopy, ClipboardCopyVariant, List, ListItem } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
-import { TunableName } from "../../components/TunableName";
+import { TunableName } from "../../components/labels/TunableName";
 
 /** The equal virsh command to copy, and what Not supported by virsh. */
 export function Virsh({ virsh }: { virsh: Schemas["VirshView"] }) {

@@ -3,9 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { explanation } from "../../api/queries";
-import { Async } from "../../components/Async";
-import { sentence } from "../../components/format";
-import { ListTable } from "../../components/ListTable";
+import { Async } from "../../components/layout/Async";
+import { ListTable } from "../../components/tables/ListTable";
+import { sentence } from "../../components/text/format";
 import { TARGETS } from "../profile/targets";
 
 /** Which profile a VM gets, which assignment won, and over which others. */

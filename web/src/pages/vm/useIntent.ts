@@ -4,7 +4,7 @@ import { useState } from "react";
 import { planVm } from "../../api/actions";
 import { ApiError, type Schemas } from "../../api/client";
 import { profile } from "../../api/queries";
-import { NO_INTENT, type Stated, stated, typedOf } from "../../components/intent";
+import { NO_INTENT, type Stated, stated, typedOf } from "../../components/forms/intent";
 
 type What = { destination: string; profile?: string; values: Schemas["PlanCreate"]["values"] };
 

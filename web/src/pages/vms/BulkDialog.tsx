@@ -11,7 +11,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useId, useRef, useState } from "react";
 import type { VmFilter } from "../../api/queries";
 import { everyVm, type VmRow } from "../../api/tuning";
-import { counted } from "../../components/format";
+import { counted } from "../../components/text/format";
 import { BulkFields } from "./BulkFields";
 import { BulkResults } from "./BulkResults";
 import { type Ended, inBulk, type Limits, type Result } from "./bulk";

@@ -12,11 +12,11 @@ import {
 } from "@patternfly/react-core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { hosts } from "../../api/queries";
-import { count } from "../../components/format";
-import { IntentSection } from "../../components/IntentSection";
-import { rowsOf } from "../../components/ListTable";
-import { ProfileChoice } from "../../components/ProfileChoice";
-import { TextField } from "../../components/TextField";
+import { ProfileChoice } from "../../components/forms/ProfileChoice";
+import { TextField } from "../../components/forms/TextField";
+import { IntentSection } from "../../components/migration/IntentSection";
+import { rowsOf } from "../../components/tables/ListTable";
+import { count } from "../../components/text/format";
 import type { Draft } from "./draft";
 import { labelChanges } from "./labels";
 import type { Kind } from "./orders";

@@ -8,10 +8,10 @@ import {
   StackItem,
 } from "@patternfly/react-core";
 import { Link } from "react-router";
-import { Failure } from "../../components/Async";
-import { count, counted } from "../../components/format";
-import { type ColumnOf, ListTable } from "../../components/ListTable";
-import { Labelled, type Look } from "../../components/StateLabel";
+import { Labelled, type Look } from "../../components/labels/StateLabel";
+import { Failure } from "../../components/layout/Async";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
+import { count, counted } from "../../components/text/format";
 import { countsOf, type Ended, type Limits, type Result, VERDICTS, type Verdict } from "./bulk";
 
 const LOOKS: Record<Verdict, Look> = {

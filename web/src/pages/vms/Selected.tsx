@@ -1,5 +1,5 @@
 import { Button, Toolbar, ToolbarContent, ToolbarItem } from "@patternfly/react-core";
-import { count, counted } from "../../components/format";
+import { count, counted } from "../../components/text/format";
 import type { Kind } from "./orders";
 
 const ACTIONS: readonly (readonly [kind: Kind, text: string])[] = [

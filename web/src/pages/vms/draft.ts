@@ -1,5 +1,5 @@
 /** What was typed of an order to many VMs, before it is one. */
-import { NO_INTENT, stated, type TypedIntent } from "../../components/intent";
+import { NO_INTENT, stated, type TypedIntent } from "../../components/forms/intent";
 import { labelChanges } from "./labels";
 import type { Kind, Order } from "./orders";
 

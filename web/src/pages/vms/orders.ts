@@ -8,8 +8,8 @@ import {
 } from "../../api/actions";
 import { ApiError, type Schemas } from "../../api/client";
 import { explainVm, setLabels, type VmRow } from "../../api/tuning";
-import type { Stated } from "../../components/intent";
-import { inWords } from "../../components/toasts";
+import { inWords } from "../../components/dialogs/toasts";
+import type { Stated } from "../../components/forms/intent";
 import { isFine } from "../vm/asWanted";
 import type { Done } from "./bulk";
 import type { LabelChanges } from "./labels";

@@ -1,0 +1,95 @@
+/** Loading, empty and error states, the same on every page. */
+import {
+  Alert,
+  AlertActionLink,
+  Bullseye,
+  EmptyState,
+  EmptyStateBody,
+  EmptyStateFooter,
+  Skeleton,
+  Stack,
+  StackItem,
+} from "@patternfly/react-core";
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { ApiError } from "../../api/client";
+
+/** Show *children* with a query's data, or why there is none yet. Old data stays while new loads. */
+export function Async<T>({
+  query,
+  children,
+  lines = 4,
+}: {
+  query: Pick<UseQueryResult<T>, "data" | "error" | "isPending" | "refetch">;
+  children: (data: T) => ReactNode;
+  lines?: number;
+}) {
+  if (query.data !== undefined) {
+    return (
+      <>
+        {query.error && <Failure error={query.error} again={() => void query.refetch()} inline />}
+        {children(query.data)}
+      </>
+    );
+  }
+  if (query.error) return <Failure error={query.error} again={() => void query.refetch()} />;
+  return (
+    <Stack hasGutter aria-busy="true" aria-label="Loading">
+      {Array.from({ length: lines }, (_, line) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike
+        <StackItem key={line}>
+          <Skeleton screenreaderText={line === 0 ? "Loading" : ""} width={`${95 - line * 12}%`} />
+        </StackItem>
+      ))}
+    </Stack>
+  );
+}
+
+/** An error of the service in its own words, with the remedy. */
+export function Failure({
+  error,
+  again,
+  inline = false,
+}: {
+  error: Error;
+  again?: () => void;
+  inline?: boolean;
+}) {
+  const problems = error instanceof ApiError ? error.problems : [];
+  const alert = (
+    <Alert
+      variant="danger"
+      isInline
+      title={error.message}
+      actionLinks={again && <AlertActionLink onClick={again}>Try again</AlertActionLink>}
+    >
+      {problems.map((problem) => (
+        <p key={`${problem.field} ${problem.code}`}>
+          {problem.message !== error.message && `${problem.message}. `}
+          {problem.remedy && <em>{problem.remedy}</em>}
+        </p>
+      ))}
+    </Alert>
+  );
+  return inline ? alert : <Stack hasGutter>{alert}</Stack>;
+}
+
+/** Nothing there yet, and what would put something there. */
+export function Empty({
+  title,
+  children,
+  action,
+}: {
+  title: string;
+  children?: ReactNode;
+  action?: ReactNode;
+}) {
+  return (
+    <Bullseye>
+      <EmptyState titleText={title} headingLevel="h2" variant="sm">
+        <EmptyStateBody>{children}</EmptyStateBody>
+        {action && <EmptyStateFooter>{action}</EmptyStateFooter>}
+      </EmptyState>
+    </Bullseye>
+  );
+}
