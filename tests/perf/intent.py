@@ -1,19 +1,21 @@
 """Are intents kept, beside the policies of others? Migrations between two hosts over a capped link.
 
 Workloads are drawn from ``SEED=``, and in each block every arm migrates each workload once, in an
-order of its own: by intent, and by the shipped profiles of others. The links between the hosts'
-network namespaces carry what was drawn, and each migration may use all of it. The silence is the
-longest gap of the guest's heartbeat, the slowdown the hardest throttle that samples saw. What goes
-on beyond its deadline is aborted, and has not kept it. Each workload also has an intent that cannot
-be kept, since all of its memory takes twice the deadline to send: is that refused beforehand?
+order of its own: by intent, and by the shipped profiles of others. A block's guest goes to and fro.
+The links between the hosts' network namespaces carry what was drawn, and each migration may use all
+of it. The silence is the longest gap of the guest's heartbeat, the slowdown the hardest throttle
+that samples saw. What goes on beyond its deadline is aborted, and has not kept it. Each workload
+also has an intent that cannot be kept, since all of its memory takes twice the deadline to send: is
+that refused beforehand?
 
 Two workloads, one block and three rivals by default, some 6 minutes; ``FULL=1``, or a file of
 RESULTS: six workloads, ten BLOCKS, all rivals. What RESULTS has is not done again, so that it can
 be stopped and go on. ``MINUTES=`` begins nothing after so many. ``LANES=`` are labs side by side,
 each with workloads of its own. ``RIVALS=`` names some of the profiles; auto-converge is always
-needed. The machine should have nothing else to do.
+needed. The machine should have nothing else to do. ``python -m tests.perf.intent_table RESULTS``
+makes the tables of docs/benchmarks.md.
 
-    SEED=1 LANES=4 MINUTES=55 RIVALS="auto-converge nova-force" \\
+    SEED=1 LANES=3 MINUTES=55 RIVALS="auto-converge nova-force" \\
         python -m tests.perf.intent [RESULTS [BLOCKS]]
 """
 
@@ -32,7 +34,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.perf.intent_results import OURS, Done, Results, checks_of, whole_blocks
+from tests.perf.intent_results import OURS, Done, Key, Results, checks_of, whole_blocks
 from tests.perf.report import environment, finish
 from tests.perf.support import folder
 from tests.support.live import ENDED, Live, live, wait_for
@@ -126,25 +128,42 @@ def _said(*command: str) -> str:
     return done.stdout
 
 
+class Guest:
+    """A VM at work, and who listens to its heart. It goes to and fro between the hosts: one that
+    was booted for each migration would take most of the campaign's time."""
+
+    def __init__(self, it: Live, vm: lab.LabVm, listener: GuestListener) -> None:
+        self.it = it
+        self.vm = vm
+        self.listener = listener
+
+    @property
+    def side(self) -> str | None:
+        """The host on which it runs; None where it does not run."""
+        found = self.it.states(self.vm)
+        return next((side for side, state in found.items() if state == "running"), None)
+
+
 @contextlib.contextmanager
-def guest(it: Live, one: Drawn, where: Path) -> Iterator[tuple[lab.LabVm, GuestListener]]:
-    """A VM at work on host a, and who listens to its heart."""
-    listener = GuestListener(where, _BEAT_MS)
+def guest(it: Live, one: Drawn) -> Iterator[Guest]:
+    """A guest that has written to all of its region."""
     name = f"intent-{one.kind}"
-    try:
-        settings = lab.VmSettings(
-            name=name, memory_bytes=MEMORY_BYTES, workload=one.workload, listener=where
-        )
-        vm = lab.define_vm(it.settings, settings)
-        wait_for(lambda: listener.start() is not None, "the guest to write")
-        time.sleep(one.first_pass_s + _SETTLED_S)
-        yield vm, listener
-    finally:
-        for host in it.status.hosts:
-            for command in (("destroy", name), ("undefine", name)):
-                with contextlib.suppress(Exception):
-                    lab.virsh(host.uri, *command)
-        listener.close()
+    with folder() as where:
+        listener = GuestListener(where, _BEAT_MS)
+        try:
+            settings = lab.VmSettings(
+                name=name, memory_bytes=MEMORY_BYTES, workload=one.workload, listener=where
+            )
+            vm = lab.define_vm(it.settings, settings)
+            wait_for(lambda: listener.start() is not None, "the guest to write")
+            time.sleep(one.first_pass_s)
+            yield Guest(it, vm, listener)
+        finally:
+            for host in it.status.hosts:
+                for command in (("destroy", name), ("undefine", name)):
+                    with contextlib.suppress(Exception):
+                        lab.virsh(host.uri, *command)
+            listener.close()
 
 
 def order(one: Drawn, arm: str, templates: dict[str, Any]) -> dict[str, Any]:
@@ -190,24 +209,29 @@ def idle_cpus(it: Live) -> float:
 
 
 def measured(
-    it: Live, number: int, block: int, arm: str, templates: dict[str, Any], idle: float
+    there: Guest, side: str, key: Key, one: Drawn, templates: dict[str, Any], idle: float
 ) -> Done:
-    """One migration of a fresh VM.
+    """One migration of a guest away from *side*.
 
+    :param key: the seed, the workload's number, the block and the arm.
     :param idle: as :func:`idle_cpus`.
     """
-    one = drawn(SEED, number)
+    it, vm, listener = there.it, there.vm, there.listener
+    to, arm = {"a": "b", "b": "a"}[side], key[3]
     refused = None
-    with folder() as where, guest(it, one, where) as (vm, listener):
-        if arm == OURS:  # measured beforehand: that is not the migration's time
-            refused = (planned(it, vm, one.intent), planned(it, vm, one.infeasible))
-        begun = time.monotonic()
-        listener.watch(True)
-        deadline_s = one.intent["deadline_s"]
-        body = order(one, arm, templates)
-        record, cpu_s, took_s = migrate(it, vm, "b", body, deadline_s + _LATE_S)
-        silence = max((gap.duration_ms for gap in listener.silences(begun)), default=0.0)
-        samples = it.client.get(f"/migrations/{record['id']}/samples?limit=1000")["items"]
+    if arm == OURS:  # measured beforehand: that is not the migration's time
+        refused = (planned(it, vm, to, one.intent), planned(it, vm, to, one.infeasible))
+    time.sleep(_SETTLED_S)
+    listener.forget_silences()
+    begun, before = time.monotonic(), _busy_s()
+    listener.watch(True)
+    deadline_s = one.intent["deadline_s"]
+    body = order(one, arm, templates)
+    record, cpu_s, took_s = migrate(it, vm, to, body, deadline_s + _LATE_S)
+    silence = max((gap.duration_ms for gap in listener.silences(begun)), default=0.0)
+    listener.watch(False)
+    busy = 100 * (_busy_s() - before) / (time.monotonic() - begun) / (os.cpu_count() or 1)
+    samples = it.client.get(f"/migrations/{record['id']}/samples?limit=1000")["items"]
     total = record["totals"]["total_time_ms"] if record["totals"] else took_s * 1000
     hardest = max((each["throttle_percent"] for each in samples), default=0)
     pairs = pairwise(samples)
@@ -218,15 +242,24 @@ def measured(
         and total <= deadline_s * 1000
         and hardest <= one.intent["max_slowdown_percent"]
     )
+    cpu = max(0.0, cpu_s - idle * took_s)
     return Done(
-        *(SEED, number, one.kind, block, arm, record["state"], total, silence, hardest, lost),
-        *(max(0.0, cpu_s - idle * took_s), took_s, kept, refused),
+        *(*key[:2], one.kind, *key[2:], record["state"], total, silence, hardest, lost),
+        *(cpu, took_s, kept, refused, busy),
     )
 
 
-def planned(it: Live, vm: lab.LabVm, intent: dict[str, Any]) -> bool:
+def _busy_s() -> float:
+    """Seconds for which cores of this machine were busy since it was started."""
+    user, nice, system, _, _, irq, softirq, *_ = (
+        int(part) for part in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    )
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def planned(it: Live, vm: lab.LabVm, to: str, intent: dict[str, Any]) -> bool:
     """Whether the plan refuses the intent."""
-    plan = it.client.post(f"/vms/{vm.uuid}/plan", {"destination": "b", "intent": intent})
+    plan = it.client.post(f"/vms/{vm.uuid}/plan", {"destination": to, "intent": intent})
     return bool(plan["intent"]["refused"])
 
 
@@ -252,13 +285,19 @@ def lane(
             for drawn_as in range(number, workloads, LANES):
                 one = drawn(SEED, drawn_as)
                 cap(it, one.link_mib_per_s)
-                for arm in random.Random(f"{SEED}/{drawn_as}/{block}").sample(arms, len(arms)):
-                    if time.monotonic() > until:
-                        return
-                    if not results.has((SEED, drawn_as, block, arm)):
-                        done = measured(it, drawn_as, block, arm, templates, idle)
-                        results.add(done)
-                        print(done, flush=True)
+                shuffled = random.Random(f"{SEED}/{drawn_as}/{block}").sample(arms, len(arms))
+                keys: list[Key] = [(SEED, drawn_as, block, arm) for arm in shuffled]
+                while left := [key for key in keys if not results.has(key)]:
+                    with guest(it, one) as there:
+                        for key in left:
+                            side = there.side
+                            if side is None:
+                                break  # a migration has cost the guest: another one
+                            if time.monotonic() > until:
+                                return
+                            done = measured(there, side, key, one, templates, idle)
+                            results.add(done)
+                            print(done, flush=True)
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ from vmtune.stats.compare import compare
 from vmtune.stats.model import Criterion, Observation, Sample, Verdict
 
 OURS = "intent"
+Key = tuple[str, int, int, str]
+"""The seed, the workload's number, the block and the arm."""
 _MARGIN = 0.1
 _MOSTLY = 0.95
 _ENOUGH_BLOCKS = 6
@@ -29,6 +31,8 @@ class Done:
     :param silence_ms: by the heartbeat; *lost_s*: seconds of the guest's work that were withheld.
     :param cpu_s: of the service, in the *took_s* since QEMU began, beyond what it uses with nothing
         to do.
+    :param busy_percent: of all cores, how much was busy meanwhile: near 100, migrations side by
+        side disturb each other.
     :param refused: by intent: whether the plan refuses the intent that can be kept, and the one
         that cannot; None for others.
     """
@@ -47,9 +51,10 @@ class Done:
     took_s: float
     kept: bool
     refused: tuple[bool, bool] | None = None
+    busy_percent: float = 0.0
 
     @property
-    def key(self) -> tuple[str, int, int, str]:
+    def key(self) -> Key:
         """No other has it."""
         return self.seed, self.number, self.block, self.arm
 
@@ -66,7 +71,7 @@ class Results:
             file.write_text(whole + "\n" if whole else "")
             self.done = [_read(line) for line in whole.splitlines()]
 
-    def has(self, key: tuple[str, int, int, str]) -> bool:
+    def has(self, key: Key) -> bool:
         """Whether it was done already."""
         return any(each.key == key for each in self.done)
 
@@ -100,7 +105,7 @@ def checks_of(done: Sequence[Done], arms: Sequence[str]) -> Iterator[Check]:
     yield Check("intent kept", share(ours), "%", 95, "min")
     best = max(share(some) for arm, some in by_arm.items() if arm != OURS)
     yield Check("more often than the best rival by", share(ours) - best, "points", 0, "min")
-    workloads = sorted({(each.seed, each.number, each.kind) for each in done})
+    workloads = workloads_of(done)
     good = sum(_as_fast(done, workload, arms) for workload in workloads)
     fast = good / len(workloads) * 6
     yield Check("workloads as fast as the best rival that kept it", fast, "of 6", 5, "min")
@@ -135,9 +140,28 @@ def _print_arms(by_arm: dict[str, list[Done]]) -> None:
         print(f"{arm:24} {share(some):4.0f} % {count:>9} {total:>8} {silence:>8} {lost:5.1f} s")
 
 
-def _as_fast(done: Sequence[Done], workload: tuple[str, int, str], arms: Sequence[str]) -> bool:
-    """Whether the workload's total time is not worse than that of the best rival that kept the
-    intent about as often; prints the two."""
+@dataclass(frozen=True, slots=True)
+class Race:
+    """A workload's total time by intent, beside the best rival's that kept the intent about as
+    often.
+
+    :param ours_ms: of the runs that kept it; None where none did. Likewise *theirs_ms*.
+    :param rival: empty where none kept it as often.
+    :param verdict: None without a rival.
+    :param good: it is not worse.
+    """
+
+    kind: str
+    share: float
+    ours_ms: float | None
+    rival: str
+    theirs_ms: float | None
+    verdict: Verdict | None
+    good: bool
+
+
+def race(done: Sequence[Done], workload: tuple[str, int, str], arms: Sequence[str]) -> Race:
+    """Of one workload of *done*."""
     some = [each for each in done if (each.seed, each.number, each.kind) == workload]
     ours = [each for each in some if each.arm == OURS]
     often = min(share(ours), 100 * _MOSTLY)
@@ -148,18 +172,32 @@ def _as_fast(done: Sequence[Done], workload: tuple[str, int, str], arms: Sequenc
         if arm != OURS and kept and share(theirs) >= often:
             rivals.append((statistics.median(kept), arm, theirs))
     mine = [each.total_ms for each in ours if each.kept]
-    if not mine or not rivals:
-        print(f"{workload[2]:8} kept {share(ours):.0f} %, no rival that kept it as often")
-        return bool(mine)
+    took = statistics.median(mine) if mine else None
+    if took is None or not rivals:
+        return Race(workload[2], share(ours), took, "", None, None, bool(mine))
     least, arm, theirs = min(rivals, key=lambda one: one[:2])
-    took = statistics.median(mine)
     criterion = Criterion("total_ms", unit="ms", margin=_MARGIN)
     verdict = compare(_sample(theirs), _sample(ours), criterion).verdict
     good = verdict in _GOOD
     if len(ours) < _ENOUGH_BLOCKS:
         good = took <= least * (1 + _MARGIN)
-    print(f"{workload[2]:8} {took / 1000:.1f} s, {arm} {least / 1000:.1f} s: {verdict}")
-    return good
+    return Race(workload[2], share(ours), took, arm, least, verdict, good)
+
+
+def workloads_of(done: Sequence[Done]) -> list[tuple[str, int, str]]:
+    """Seed, number and kind of each, in order."""
+    return sorted({(each.seed, each.number, each.kind) for each in done})
+
+
+def _as_fast(done: Sequence[Done], workload: tuple[str, int, str], arms: Sequence[str]) -> bool:
+    """Prints a workload's race, and says whether it is a good one."""
+    one = race(done, workload, arms)
+    if one.ours_ms is None or one.theirs_ms is None:
+        print(f"{one.kind:8} kept {one.share:.0f} %, no rival that kept it as often")
+    else:
+        times = f"{one.ours_ms / 1000:.1f} s, {one.rival} {one.theirs_ms / 1000:.1f} s"
+        print(f"{one.kind:8} {times}: {one.verdict}")
+    return one.good
 
 
 def _sample(done: Sequence[Done]) -> Sample:

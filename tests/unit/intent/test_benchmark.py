@@ -9,6 +9,7 @@ import pytest
 
 from tests.perf.intent import ALL, FEW, KINDS, MIB, drawn, order
 from tests.perf.intent_results import OURS, Done, Results, checks_of, whole_blocks
+from tests.perf.intent_table import tables
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.profile_templates import profile_templates
 
@@ -97,3 +98,39 @@ def test_what_is_done_is_read_again_and_a_line_that_was_cut_off_is_not(tmp_path:
     assert not again.has(replace(rival, block=1).key)
     again.add(replace(ONE, block=1))
     assert whole_blocks(Results(file).done, ARMS) == [ONE, rival]
+
+
+def campaign(blocks: int = 8) -> list[Done]:
+    """By intent a steady guest takes 5 s, by auto-converge 9 s; of the other workload auto-converge
+    keeps no intent. The last block is not whole."""
+    made = []
+    for number, kind in enumerate(("steady", "fast")):
+        for block in range(blocks):
+            ours = replace(ONE, number=number, kind=kind, block=block, total_ms=5000.0 + block)
+            theirs = replace(
+                ours, arm="auto-converge", total_ms=9000.0 + block, lost_s=4.0, refused=None,
+                kept=kind == "steady", state="completed",
+            )  # fmt: skip
+            made += [ours, theirs]
+    return made[:-1]
+
+
+def test_the_tables_have_rivals_verdicts_lost_work_and_refusals() -> None:
+    shown = list(tables(campaign()))
+    assert shown[0] == "2 workloads, 15 blocks of 2 migrations each."
+    rows = {line.split(" | ")[0].strip("| "): line for line in shown if line.startswith("|")}
+    assert " 100 % | 15 of 15 | 5.0 s | 80 ms | 80 ms | 2.00 s |" in rows["**by intent**"]
+    assert " 53 % | 15 of 15 | 9.0 s " in rows["`auto-converge`"]
+    assert rows["steady"].endswith("| 5.0 s | `auto-converge` | 9.0 s | better |")
+    assert rows["fast"].endswith("| 5.0 s | none | - | - |")
+    said = " ".join(shown)
+    assert "15 of 15 intents that could not be kept, 0 of 15 that could" in said
+    assert "2.00 s by intent, 4.00 s by auto-converge" in said
+    assert "1.0 % of a core" in said
+
+
+def test_tables_are_made_of_a_file_that_a_campaign_left(tmp_path: Path) -> None:
+    results = Results(tmp_path / "done")
+    for each in campaign():
+        results.add(each)
+    assert list(tables(Results(tmp_path / "done").done)) == list(tables(campaign()))
