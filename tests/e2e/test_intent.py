@@ -36,7 +36,8 @@ def steered(record: Document) -> list[str]:
     return [step["action"] for step in record["step_records"]]
 
 
-def test_the_downtime_limit_rises_as_far_as_the_silence_allows(it: Live) -> None:
+def test_it_begins_with_the_least_downtime_limit_that_ends_it_soon(it: Live) -> None:
+    """600 ms are needed, and a quarter of the silence would not do."""
     goals = {
         "max_silence_ms": "2s",
         "deadline_s": "2min",
@@ -45,13 +46,13 @@ def test_the_downtime_limit_rises_as_far_as_the_silence_allows(it: Live) -> None
     with it.vm(workload=BUSY) as vm:
         done = it.ended(it.migrate(vm, "b", intent=goals))
         assert done["state"] == "completed", done["failure"]
-        assert done["values"]["downtime_limit_ms"] == 395
+        assert 450 <= done["values"]["downtime_limit_ms"] <= 1700
         assert done["intent"]["forecast"].startswith("will be kept")
-        assert any("set downtime_limit_ms" in said for said in steered(done)), done["step_records"]
         assert all(step["effect"] == "done" for step in done["step_records"])
-        assert [(goal["goal"], goal["kept"]) for goal in done["intent"]["goals"]] == [
-            ("max_silence_ms", True),
-            ("deadline_s", True),
+        assert [(g["goal"], g["kept"], g["by"]) for g in done["intent"]["goals"]] == [
+            ("max_silence_ms", True, "qemu"),
+            ("deadline_s", True, "qemu"),
+            ("max_bandwidth_bytes_per_s", True, "sent"),
         ]
 
 
@@ -64,9 +65,11 @@ def test_what_cannot_be_kept_is_refused_with_the_nearest_that_can(it: Live) -> N
 
 
 def test_a_service_that_was_killed_steers_on(it: Live) -> None:
-    """The first pass outlasts the kill; what follows was never seen by the first process."""
+    """The first pass outlasts the kill; what follows was never seen by the first process: sending
+    what the guest works on takes 1 s, so that it has to be throttled."""
     goals = {
-        "max_silence_ms": "2s",
+        "max_silence_ms": "500ms",
+        "max_slowdown_percent": 99,
         "max_bandwidth_bytes_per_s": 8 * MIB,
         "deadline_s": 300,
         "otherwise": "keep-trying",
@@ -78,7 +81,11 @@ def test_a_service_that_was_killed_steers_on(it: Live) -> None:
         it.service.revive()
         done = it.ended(record)
         assert done["state"] == "completed", done["failure"]
-        assert any("set downtime_limit_ms" in said for said in steered(done)), done["step_records"]
+        throttles = [said for said in steered(done) if "cpu_throttle_initial_percent" in said]
+        assert throttles, done["step_records"]
+        slowed = next(g for g in done["intent"]["goals"] if g["goal"] == "max_slowdown_percent")
+        assert (slowed["by"], slowed["kept"]) == ("throttle", True)
+        assert slowed["measured"] > 1
 
 
 def test_it_gives_up_at_the_deadline_and_the_guest_stays(it: Live) -> None:

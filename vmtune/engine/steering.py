@@ -62,6 +62,7 @@ async def begin_steering(record: Migration, controls: Controls) -> Steering | No
         held=held,
         done=any(record.did(action) for action in StepAction),
         curve=stated.curve,
+        beyond=stated.beyond,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from vmtune import units
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
-from vmtune.intent.feasible import Basis, Judgement, judge
+from vmtune.intent.feasible import Basis, Judgement, judge, unthrottled
 from vmtune.intent.throttling import TOLERANCE_BYTES_PER_S, DirtyLimit
 from vmtune.model.migration.intent import Intent, Means
 from vmtune.model.migration.stated_intent import StatedIntent
@@ -24,6 +24,10 @@ _LEAST_FREE_CORES = 2.0
 """The guests' own CPU time comes first."""
 _NOT_MEASURED = "others have started it, so that the guest was not measured: nothing is promised"
 _TRIGGER, _AT_ONCE = "throttle_trigger_threshold_percent", "a throttle that is set acts at once"
+_LIMITS = 8
+"""How many downtime limits are compared."""
+_AS_SOON, _AS_SOON_MS = 1.05, 100.0
+"""Within this share and time two times are about the same."""
 DIRTY_LIMIT = "vcpu_dirty_limit_mib_per_s"
 _LEAST_PATH_BYTES_PER_S = 4 * TOLERANCE_BYTES_PER_S
 """On a slower path the dirty limit is too coarse."""
@@ -92,7 +96,12 @@ def choose(
         judgement = compressed
     kept = judgement is not None and judgement.kept is True
     limit = _dirty_limit(intent, basis, offer) if kept else None
-    wanted = [*_limits(intent), *_throttle(intent, limit, pinned), *_postcopy(intent, offer)]
+    with_share = basis if basis is None or not helps else replace(basis, compressed=True)
+    wanted = [
+        *_limits(intent, with_share),
+        *_throttle(intent, limit, pinned),
+        *_postcopy(intent, offer),
+    ]
     wanted += _parallel(intent, basis, offer, helps)
     fixed = tuple(choice.tunable for choice in wanted if choice.tunable in pinned)
     left = tuple(choice for choice in wanted if choice.tunable not in pinned)
@@ -107,16 +116,18 @@ def unmeasured(intent: Intent, pinned: Collection[str] = ()) -> StatedIntent:
     return StatedIntent(intent, reasons, chosen.pinned, _NOT_MEASURED, shadow=True)
 
 
-def _limits(intent: Intent) -> Iterator[Choice]:
-    first, most = first_limit_ms(intent), highest_limit_ms(intent)
+def _limits(intent: Intent, basis: Basis | None) -> Iterator[Choice]:
+    beyond = None if basis is None else basis.beyond
+    most = highest_limit_ms(intent, beyond)
     if intent.max_silence_ms is None:
         bound = "QEMU's own limit, since no silence is stated"
     else:
         bound = f"the most that keeps a silence of {intent.max_silence_ms:,} ms"
+        if beyond is not None and beyond.measured:
+            bound += f", of which guests stand still {beyond.ms} ms in any case on this path"
+    first, why = _first_limit(intent, basis)
     yield Choice(
-        "downtime_limit_ms",
-        first,
-        f"begins low; raised where needed, to at most {most} ms: {bound}",
+        "downtime_limit_ms", first, f"{why}; raised where needed, to at most {most} ms: {bound}"
     )
     if intent.max_bandwidth_bytes_per_s is not None:
         most_sent = units.render(intent.max_bandwidth_bytes_per_s, Unit.BYTES_PER_S)
@@ -125,6 +136,26 @@ def _limits(intent: Intent) -> Iterator[Choice]:
             intent.max_bandwidth_bytes_per_s,
             f"the intent allows {most_sent}",
         )
+
+
+def _first_limit(intent: Intent, basis: Basis | None) -> tuple[int, str]:
+    """The least downtime limit that is expected to end it about as soon as the highest would: what
+    QEMU begins a pass with is decided before anybody could raise it."""
+    beyond = None if basis is None else basis.beyond
+    first, most = first_limit_ms(intent, beyond), highest_limit_ms(intent, beyond)
+    if basis is None or intent.max_silence_ms is None:
+        return first, "begins low"
+    best = unthrottled(basis, most)
+    if not best.ends:
+        return first, "begins low"
+    for number in range(_LIMITS):
+        limit = round(first * (most / first) ** (number / (_LIMITS - 1)))
+        course = unthrottled(basis, limit)
+        if course.ends and course.left_ms <= best.left_ms * _AS_SOON + _AS_SOON_MS:
+            break
+    if limit <= first:
+        return first, "begins low"
+    return limit, f"a lower one, such as {first} ms, is expected to take longer"
 
 
 def _dirty_limit(intent: Intent, basis: Basis | None, offer: Offer) -> DirtyLimit | None:

@@ -22,6 +22,7 @@ from vmtune.model.migration.intent import (
     Intent,
     Means,
 )
+from vmtune.model.migration.stated_intent import Beyond
 
 _NEAR = 1.1
 """A forecast that exceeds the deadline by less than this share does not say that it is missed;
@@ -37,12 +38,14 @@ class Basis:
 
     :param compressed: pages are compressed, by a share that is not known.
     :param history: the migrations that say what the path carries, the newest first.
+    :param beyond: for how long guests stand still beyond their downtime limit on this path.
     """
 
     probe: DirtyProbe
     throughput: Throughput
     compressed: bool = False
     history: tuple[UUID, ...] = ()
+    beyond: Beyond | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +69,24 @@ class Judgement:
 def judge(intent: Intent, basis: Basis) -> Judgement:
     """By the highest downtime limit and throttle that *intent* allows; then by post-copy; then by a
     pause, where they may be used."""
+    beyond, silence = basis.beyond, intent.max_silence_ms
+    if beyond is not None and beyond.measured and silence is not None and silence <= beyond.ms:
+        said = (
+            f"guests stand still for {beyond.ms} ms beyond their downtime limit on this path, by "
+            f"{beyond.migrations} migrations"
+        )
+        return Judgement(False, None, None, None, said)
     course = _course(intent, basis)
     deadline_ms = _deadline_ms(intent)
     if course.ends and course.left_ms <= deadline_ms * _NEAR:
         sure = course.left_ms <= deadline_ms
         needs = Means.THROTTLE if _throttle_needed(intent, basis) else None
-        took, still = _time(course.left_ms), _time(course.silence_ms)
+        still_ms = course.silence_ms + (0 if beyond is None else beyond.ms)
+        if silence is not None:  # the limit leaves room for it
+            still_ms = min(still_ms, silence)
+        took, still = _time(course.left_ms), _time(still_ms)
         said = f"expected to end after {took}, with {still} of silence"
-        return Judgement(sure or None, needs, course.left_ms, course.silence_ms, said)
+        return Judgement(sure or None, needs, course.left_ms, still_ms, said)
     sending_ms = _sending_ms(basis) + _RESCUE_MS
     for means in (Means.POSTCOPY, Means.PAUSE):
         paused = means is Means.PAUSE
@@ -92,6 +105,12 @@ def nearest(intent: Intent, basis: Basis) -> tuple[Intent, ...]:
     first; empty where none of that kind can."""
     offers = sorted(_offers(intent, basis), key=lambda offer: offer[0])
     return tuple(offer for _, offer in offers if judge(offer, basis).kept)
+
+
+def unthrottled(basis: Basis, limit_ms: int) -> Course:
+    """The course with that downtime limit, where the guest is not throttled."""
+    share = LIKELY_COMPRESSED if basis.compressed else 1.0
+    return likely_course(basis.probe, basis.throughput, Conditions(1.0, limit_ms), share, 0)
 
 
 def difference(intent: Intent, other: Intent) -> str:
@@ -170,7 +189,7 @@ def _allowing(intent: Intent, more: Means) -> Intent:
 
 
 def _course(intent: Intent, basis: Basis) -> Course:
-    limits = Conditions(1.0, highest_limit_ms(intent))
+    limits = Conditions(1.0, highest_limit_ms(intent, basis.beyond))
     share = LIKELY_COMPRESSED if basis.compressed else 1.0
     throttle = intent.most_throttle_percent
     return likely_course(basis.probe, basis.throughput, limits, share, throttle)

@@ -35,6 +35,7 @@ from vmtune.model.migration.intent import (
     Otherwise,
 )
 from vmtune.model.migration.record import QemuStatus, Sample
+from vmtune.model.migration.stated_intent import Beyond
 from vmtune.model.migration.steps import SetValues, StepAction
 
 _SPARE_SHARE = 0.2
@@ -124,6 +125,7 @@ class Steering:
     :param curve: of what the guest dirties, as measured before the migration; empty if it was not.
     :param easy: at how many synchronisations in a row less throttling would do.
     :param would: what would have been done last, where nothing is.
+    :param beyond: what is left out of the silence for the downtime limit.
     :param done: post-copy, a pause or an abort was ordered: nothing more is to be done.
     """
 
@@ -143,6 +145,7 @@ class Steering:
     easy: int = 0
     would: SetValues | StepAction | Relax | None = None
     limited: tuple[int, int] = (0, 0)
+    beyond: Beyond | None = None
 
     @property
     def goals(self) -> Intent:
@@ -159,7 +162,7 @@ class Steering:
             return self.limit_ms
         if Goal.SILENCE in self.relaxed:
             return MAX_SILENCE_MS
-        return max(self.limit_ms, highest_limit_ms(self.intent))
+        return max(self.limit_ms, highest_limit_ms(self.intent, self.beyond))
 
     @property
     def most_throttle_percent(self) -> int:

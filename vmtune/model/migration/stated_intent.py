@@ -51,6 +51,25 @@ _TOLERANCE = {Goal.BANDWIDTH: 0.05}
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """For how long guests stand still beyond their downtime limit on a path.
+
+    :param migrations: how many say so; with fewer than :data:`TELLING` it is rather assumed.
+    """
+
+    ms: int
+    migrations: int
+
+    @property
+    def measured(self) -> bool:
+        """Whether enough migrations say so."""
+        return self.migrations >= TELLING
+
+
+TELLING = 3
+
+
+@dataclass(frozen=True, slots=True)
 class StatedIntent:
     """What was asked for, and what was made of it before the start.
 
@@ -61,6 +80,7 @@ class StatedIntent:
     :param curve: of what the guest dirties, as measured before the start, in the order of time;
         empty where it was not measured.
     :param shadow: what would be done is recorded, and nothing is.
+    :param beyond: what is left out of the silence for the downtime limit; None where nothing told.
     :param kept: what was kept of each goal; empty until the migration has completed.
     """
 
@@ -71,6 +91,7 @@ class StatedIntent:
     curve: tuple[DirtyPoint, ...] = ()
     shadow: bool = False
     kept: tuple[GoalKept, ...] = ()
+    beyond: Beyond | None = None
 
 
 @dataclass(frozen=True, slots=True)

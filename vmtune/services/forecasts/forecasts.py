@@ -26,8 +26,10 @@ from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range
 from vmtune.hypervisor.protocol import Driver
+from vmtune.intent.bounds import expect_beyond
 from vmtune.intent.feasible import Basis
 from vmtune.model.host.facts import Connection, VmFacts
+from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.forecast_basis import Figure
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.tunables.tunable import Value
@@ -176,7 +178,10 @@ class ForecastService:
         if throughput is None:
             return None
         history = tuple(record.id for record in known)
-        return Basis(probe, throughput, compresses(values), history)
+        stood = (downtime_kept(record) for record in known)
+        path = throughput.switchover_bytes_per_s.likely
+        beyond = expect_beyond([each for each in stood if each is not None], path)
+        return Basis(probe, throughput, compresses(values), history, beyond)
 
     async def keep_known(self, migration: UUID, planned: Planned) -> None:
         """Keep a forecast with a migration that was just ordered, where its VM was measured lately:

@@ -162,6 +162,7 @@ class IntentService:
             chosen.pinned,
             _promise(chosen),
             () if (probe := self.forecasts.measured(vm)) is None else probe.curve().points,
+            beyond=None if basis is None else basis.beyond,
         )
         with_chosen = {**given, **{c.tunable: c.value for c in kept}}
         if len(kept) < len(chosen.choices):
