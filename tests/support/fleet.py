@@ -287,6 +287,9 @@ class SimHost:
     async def dirty_rates(self, vm: UUID) -> DirtyRates:
         raise CommandRefused("not here")
 
+    async def lift_dirty_limit(self, vm: UUID) -> None:
+        self._find(vm)
+
     async def reset_after_migration(self, vm: UUID, prior: object = None) -> None:
         self._find(vm)
 

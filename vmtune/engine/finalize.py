@@ -121,7 +121,8 @@ async def finalize(
             may_have_run=may_have_run,
             source=None if libvirt else source,
         )
-        problems = (*paused, *await _restore_journal(record, source), *left)
+        held = await _lift_dirty_limit(record, source)
+        problems = (*paused, *await _restore_journal(record, source), *held, *left)
         outcomes = close_outcomes(record, "the migration did not complete")
     problems = (*record.problems, *problems)
     return fields | MigrationFields(outcomes=tuple(outcomes.values()), problems=problems)
@@ -199,6 +200,21 @@ async def _restore_journal(record: Migration, source: Driver) -> tuple[Problem, 
         for o in outcomes
         if o.status is not Status.REVERTED
     )
+
+
+async def _lift_dirty_limit(record: Migration, source: Driver) -> tuple[Problem, ...]:
+    """Have the guest write as it likes, which QEMU holds back on where a migration with the dirty
+    limit fails."""
+    if record.wanted.get("dirty_limit") is not True:
+        return ()
+    try:
+        await source.lift_dirty_limit(record.vm)
+    except NotFound:
+        return ()  # its QEMU is gone
+    except VmtuneError as error:
+        why = f"the dirty limit may still hold the guest back: {error.message}"
+        return (Problem("vm", "still_limited", why, "run cancel-vcpu-dirty-limit by its monitor"),)
+    return ()
 
 
 async def _restored_by_libvirt(source: Driver) -> frozenset[str]:

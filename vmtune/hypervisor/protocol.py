@@ -363,6 +363,13 @@ class Driver(Controls, Protocol):
         """Whether the VM's QEMU takes post-copy together with multifd; nothing is set. None where
         it does not say, as during a migration."""
 
+    async def lift_dirty_limit(self, vm: UUID) -> None:
+        """Hold no vCPU back any longer by a dirty limit that a migration has left in force.
+        Harmless where none is.
+
+        :raise CommandRefused: a migration is still active, or QEMU is older than 7.1.
+        """
+
     async def reset_after_migration(self, vm: UUID, prior: Prior | None = None) -> None:
         """Restore what :meth:`start_migration` set on this side, unless libvirt does it.
         Harmless when repeated.

@@ -182,6 +182,10 @@ class LibvirtDriver(LibvirtMigrations, LibvirtDisks):
         """Whether its QEMU takes post-copy together with multifd."""
         return await qemu_control.takes_postcopy_with_multifd(self._monitor(vm))
 
+    async def lift_dirty_limit(self, vm: UUID) -> None:
+        """Hold its vCPUs back no longer."""
+        await qemu_control.lift_dirty_limit(self._monitor(vm))
+
     async def guest_agent(self, vm: UUID) -> GuestAgent:
         """The agent in its guest, by libvirt's call."""
         return GuestAgent(LibvirtChannel(self._link, vm))

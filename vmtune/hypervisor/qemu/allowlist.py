@@ -57,6 +57,7 @@ FOR_MIGRATION = (
     "migrate-recover",
     "calc-dirty-rate",
     "query-dirty-rate",
+    "cancel-vcpu-dirty-limit",
     "stop",
     "cont",
 )

@@ -130,6 +130,16 @@ async def objects(monitor: Monitor) -> Collection[str]:
     return frozenset(row["name"] for row in reply if row["type"].startswith("child<"))
 
 
+async def lift_dirty_limit(monitor: Monitor) -> None:
+    """Let the vCPUs write as they like; see
+    :meth:`vmtune.hypervisor.protocol.Driver.lift_dirty_limit`.
+
+    QEMU lifts it where a migration is cancelled (migration_cancel in migration/migration.c), and
+    not where it fails: it stays though the capability is switched off.
+    """
+    await monitor.execute("cancel-vcpu-dirty-limit")
+
+
 async def takes_postcopy_with_multifd(monitor: Monitor) -> bool | None:
     """Whether QEMU takes the two capabilities together; see
     :meth:`vmtune.hypervisor.protocol.Driver.takes_postcopy_with_multifd`.

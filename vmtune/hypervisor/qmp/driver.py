@@ -192,6 +192,10 @@ class QmpDriver(QmpMigrations, QmpDisks):
             vm, lambda qemu: qemu_control.takes_postcopy_with_multifd(qemu.monitor)
         )
 
+    async def lift_dirty_limit(self, vm: UUID) -> None:
+        """Hold its vCPUs back no longer."""
+        await self._folder.ask(vm, lambda qemu: qemu_control.lift_dirty_limit(qemu.monitor))
+
     async def guest_agent(self, vm: UUID) -> GuestAgent:
         """The agent in its guest, by the socket of its channel."""
         socket = await self._folder.ask(vm, lambda qemu: find_socket(qemu.monitor))
