@@ -67,6 +67,9 @@ within() {
         done
         mount -t tmpfs tmpfs "$root/tmp"
         cp -L /etc/resolv.conf "$root/etc/"
+        # The packages come as they come to this machine, which may trust more than its release does.
+        [ ! -e /etc/ssl/certs/ca-certificates.crt ] ||
+            cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
         exec chroot "$root" /bin/sh -euc "cd \"\$1\"; shift; exec \"\$@\"" sh "$top" "$@"
     ' sh "$root" "$top" "$(readlink -f "$("$uv" cache dir)")" "$@"
 }

@@ -6,8 +6,10 @@ import contextlib
 import os
 import socket
 import sqlite3
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from sqlalchemy import URL, make_url
@@ -43,6 +45,26 @@ class JobsDatabase:
     def close(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
+
+
+_WITH_SUBSEC = (3, 42)
+
+
+class JobsConnection(sqlite3.Connection):
+    """One whose SQLite knows ``unixepoch('subsec')``, the seconds since 1970 with their fraction.
+
+    dbos has it as the default of columns that may not be null, by Python 3.12 and later. SQLite
+    knows it since 3.42, and answers null before: Debian 12's is 3.40.
+    """
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        if sqlite3.sqlite_version_info < _WITH_SUBSEC:
+            self.create_function("unixepoch", 1, _unixepoch)
+
+
+def _unixepoch(modifier: str) -> float | None:
+    return round(time.time(), 3) if modifier == "subsec" else None
 
 
 def database_failed(shown: str, reason: object, remedy: str = "") -> SetupError:

@@ -28,7 +28,12 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from vmtune.errors import NotFound, SetupError
 from vmtune.jobs import takeover
 from vmtune.jobs.base import Instrument, JobState, JobStatus, Phase, not_started
-from vmtune.jobs.database import JobsDatabase, database_failed, open_database
+from vmtune.jobs.database import (
+    JobsConnection,
+    JobsDatabase,
+    database_failed,
+    open_database,
+)
 from vmtune.jobs.loop_thread import LoopThread, run_on
 from vmtune.jobs.phases import Outcome, PhaseRunner, StoredOutcome, run_in_order
 
@@ -367,6 +372,12 @@ def _job_state(job_id: str, last: WorkflowStatus) -> JobState:
     return JobState(job_id, kind, JobStatus.FAILED, error)
 
 
+def _for_sqlite(database: JobsDatabase) -> DBOSConfig:
+    if not database.url.startswith("sqlite:"):
+        return {}
+    return {"db_engine_kwargs": {"connect_args": {"factory": JobsConnection}}}
+
+
 def _config(database: JobsDatabase) -> DBOSConfig:
     return {
         "name": "vmtune",
@@ -377,6 +388,7 @@ def _config(database: JobsDatabase) -> DBOSConfig:
         "serializer": DBOSPortableJSONSerializer(),
         "enable_otlp": False,
         "log_level": "CRITICAL",
+        **_for_sqlite(database),
         # Threads only read and write the database; jobs hold none.
         "max_executor_threads": 8,
         "sys_db_pool_size": 12,
