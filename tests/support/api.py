@@ -7,7 +7,6 @@ import functools
 import itertools
 import json
 import re
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import httpx
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.support.bench_runs import a_program, fake_tools
+from tests.support.databases import empty_database
 from tests.support.fakes import NEWEST, fake_pair, only
 from vmtune.api.main import create_app
 from vmtune.api.openapi import document
@@ -28,7 +28,6 @@ from vmtune.config.settings import BenchQemu, Settings
 from vmtune.model.host.inventory import Host
 from vmtune.services.access.users import Peer
 from vmtune.services.heavy.work import InThreads
-from vmtune.storage import upgrade
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import FakeQemu
 from vmtune.testing.inline_jobs import InlineEngine
@@ -148,7 +147,11 @@ async def running_api(
         **(options or {}),
     }
     settings = Settings(state_dir=folder, runtime_dir=folder, **given)
-    (folder / "vmtune.db").write_bytes(_empty_database() if stored is None else stored)
+    file = folder / "vmtune.db"
+    if stored is None:
+        empty_database(file)
+    else:
+        file.write_bytes(stored)
     a, b = fake_pair(version, **qemu)
     drivers = {"a": a, "b": b}
 
@@ -196,15 +199,6 @@ def as_peer(app: ASGIApp, peer: Peer) -> ASGIApp:
         await app({**scope, "state": {"peer": peer}}, receive, send)
 
     return asked
-
-
-@functools.cache
-def _empty_database() -> bytes:
-    """A database at the newest schema; making one takes longer than most tests."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "empty.db")
-        upgrade(f"sqlite:///{path}")
-        return path.read_bytes()
 
 
 @functools.cache

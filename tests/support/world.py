@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.databases import empty_database
 from tests.support.fakes import NEWEST, VM, fake_pair, only
 from tests.support.fleet import Fleet
 from vmtune.hypervisor.protocol import Driver
@@ -32,7 +33,7 @@ from vmtune.services.migrations.records import MigrationRecords
 from vmtune.services.tuning.applications import ApplyService
 from vmtune.services.tuning.planning import PlanService
 from vmtune.services.tuning.profiles import AssignmentService, ProfileService
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.testing.fake.driver import FakeDriver
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, FakeQemu
 from vmtune.testing.inline_jobs import InlineEngine
@@ -107,8 +108,7 @@ class World:
 @asynccontextmanager
 async def world(folder: Path, version: str = NEWEST, **qemu: object) -> AsyncIterator[World]:
     """A world with hosts a (which has the VM) and b (where a QEMU waits for it)."""
-    url = f"sqlite:///{folder}/world.db"
-    upgrade(url)
+    url = empty_database(folder / "world.db")
     a, b = fake_pair(version, **qemu)
     drivers = {"a": a, "b": b}
 
@@ -189,8 +189,7 @@ async def fleet_world(
 
     :param remember: makes the hosts known instead, where each is not to be asked.
     """
-    url = f"sqlite:///{folder}/fleet.db"
-    upgrade(url)
+    url = empty_database(folder / "fleet.db")
     with Store.open(url) as store:
         made = assemble(store, {}, lambda host: fleet.driver(host.name), jobs, limits)
         await made.jobs.start()

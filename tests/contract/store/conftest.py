@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.support.databases import empty_database
 from tests.support.postgres import libpq_url, new_database, running_postgres, why_no_postgres
 from vmtune.model.host.inventory import Host
 from vmtune.storage import Store, upgrade
@@ -33,7 +34,7 @@ class Clock:
 @pytest.fixture(scope="session")
 def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("store") / "empty.db"
-    upgrade(f"sqlite:///{file}")
+    empty_database(file)
     return file
 
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.databases import empty_database
 from vmtune.api.serving.systemd import notify, watchdog_s
 from vmtune.config.settings import Settings
-from vmtune.storage import upgrade
 
 pytestmark = pytest.mark.integration
 
@@ -143,7 +143,7 @@ def with_database(tmp_path: Path) -> Settings:
     """Settings of a service that has nothing yet but its database."""
     made = Settings(state_dir=tmp_path / "s", runtime_dir=tmp_path / "r", listen_port=free_port())
     made.state_dir.mkdir()
-    upgrade(made.database_url)
+    empty_database(made.state_dir / "vmtune.db")
     return made
 
 

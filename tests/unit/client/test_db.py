@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.databases import empty_database
 from tests.support.fakes import VM
 from tests.support.samples import make_samples
 from tests.unit.client.conftest import Ran, Vmtune
 from vmtune.admin.demo import service as demo_service
 from vmtune.admin.demo.service import running_service
 from vmtune.model.migration.record import MigrationState, SamplesKept
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
     """With a database in it that holds a migration of years ago."""
     made = tmp_path / "state"
     made.mkdir(mode=0o700)
-    upgrade(f"sqlite:///{made}/vmtune.db")
+    empty_database(made / "vmtune.db")
     with Store.open(f"sqlite:///{made}/vmtune.db", now=lambda: YEARS_AGO) as store:
         record = store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
         store.migrations.add_samples(record.id, make_samples(300))

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.databases import empty_database
 from tests.support.qemu import CHECKOUT
 from vmtune.errors import NotFound, SetupError
 from vmtune.model.host.inventory import Host
 from vmtune.services.heavy.work import HeavyWork
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 
 pytestmark = pytest.mark.integration
 
@@ -47,8 +48,7 @@ def echoes(store: Store, what: bytes) -> bytes:
 @pytest.fixture
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))  # its functions are this module's
-    found = f"sqlite:///{tmp_path}/vmtune.db"
-    upgrade(found)
+    found = empty_database(tmp_path / "vmtune.db")
     with Store.open(found) as store:
         store.hosts.add(Host("a", "qemu:///system", "", "", datetime.now(UTC)))
     return found

@@ -9,18 +9,18 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.databases import empty_database
 from tests.support.measured import BEGAN, PLACE, noisy, put
 from vmtune.bench.model.runs.run import Run, RunState, Slot
 from vmtune.bench.services.comparisons.history import LEAST_POINTS, HistoryService
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.stats import changes
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.bench_runs import FakeRunner, block_record, boot_record, fio_json, srcu_record
+from tests.support.databases import empty_database
 from tests.unit.bench.services.campaigns.test_campaigns import Bench, make, started
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.boot.order import BootOrder
@@ -38,7 +39,7 @@ from vmtune.bench.services.runs.runs import RunRequest
 from vmtune.bench.srcu.order import SrcuOrder
 from vmtune.errors import Blocked, InvalidInput
 from vmtune.stats.model import Verdict
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.storage.repositories.bench.run_rows import RunFilter
 
 BLOCK = "block/null-co-randread-4k-64-1"
@@ -57,8 +58,7 @@ def fio(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.databases import empty_database
 from tests.support.fakes import VM
 from tests.support.samples import make_samples
 from vmtune.forecast.held import Figures, Happened, KeptForecast
@@ -19,7 +20,7 @@ from vmtune.model.migration.record import MigrationState, SamplesKept
 from vmtune.model.retention import RetentionSettings
 from vmtune.services import retention as keeping_service
 from vmtune.services.retention import Pruned, RetentionService, expired, prune
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RETENTION = RetentionSettings(
@@ -55,7 +56,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    upgrade(url := f"sqlite:///{tmp_path}/vmtune.db")
+    url = empty_database(tmp_path / "vmtune.db")
     with Store.open(url, now=clock) as opened:
         yield opened
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from vmtune.storage import upgrade
+from tests.support.databases import empty_database
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A SQLite database with the newest schema."""
     file = tmp_path / "vmtune.db"
-    upgrade(f"sqlite:///{file}")
+    empty_database(file)
     return file
 
 

@@ -9,13 +9,14 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.databases import empty_database
 from tests.support.measured import PLACE, noisy, put
 from vmtune.bench.model.trend.change import Triage
 from vmtune.bench.services.comparisons.exporting import history_csv
 from vmtune.bench.services.comparisons.history import HistoryService
 from vmtune.bench.services.trends import TrendService
 from vmtune.errors import NotFound
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.storage.repositories.audit_log import AuditFilter
 
 NEWER = {**PLACE, "qemu": {"version": "10.1.0"}}
@@ -23,8 +24,7 @@ NEWER = {**PLACE, "qemu": {"version": "10.1.0"}}
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 

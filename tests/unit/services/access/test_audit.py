@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.databases import empty_database
 from vmtune.model.access.audit import Act, Outcome
 from vmtune.model.access.scopes import NOBODY, Identity, Kind
 from vmtune.services.access.audit import AuditService
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.storage.repositories.audit_log import AuditFilter
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    url = f"sqlite:///{tmp_path}/s.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "s.db")
     return Store.open(url)
 
 

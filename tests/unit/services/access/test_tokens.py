@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.databases import empty_database
 from vmtune.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from vmtune.model.access.scopes import FULL, Identity, Kind, Scope
 from vmtune.model.access.tokens import Secret
@@ -16,7 +17,7 @@ from vmtune.services.access import tokens as access_tokens
 from vmtune.services.access.tokens import TokenService
 from vmtune.services.access.users import LocalUsers
 from vmtune.services.access.web_sessions import WebSessionService, key_of
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 
 ROOT = Identity(Kind.USER, "0", "root", FULL)
 
@@ -45,8 +46,7 @@ def time() -> Time:
 
 @pytest.fixture
 def store(tmp_path: Path, time: Time) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/s.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "s.db")
     with Store.open(url, now=time.now) as opened:
         yield opened
 

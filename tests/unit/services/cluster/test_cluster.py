@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.databases import empty_database
 from tests.support.fakes import fake_pair
 from vmtune.errors import HostUnreachable, SetupError
 from vmtune.hypervisor.protocol import Driver
@@ -23,7 +24,7 @@ from vmtune.services.cluster.lease import Lease
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.connections import ServiceIdentity
 from vmtune.services.hosts.hosts import HostService
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.testing.inline_jobs import InlineEngine
 
 
@@ -85,8 +86,7 @@ class Clock:
 
 @pytest.fixture
 async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Make]:
-    url = f"sqlite:///{tmp_path}/fleet.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "fleet.db")
     monkeypatch.setattr(fleets, "HEARTBEAT_INTERVAL_S", 0.2)
     monkeypatch.setattr(fleets, "TAKEOVER_AFTER_S", 3.0)
     monkeypatch.setattr(fleets, "_ORDER_POLL_S", 0.05)

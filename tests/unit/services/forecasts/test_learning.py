@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.databases import empty_database
 from vmtune.errors import SetupError
 from vmtune.forecast.held import MODEL, Figures, Happened, KeptForecast
 from vmtune.forecast.learnt import FEWEST
@@ -16,7 +17,7 @@ from vmtune.forecast.prospect import Prospect
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.forecast_basis import Basis, Figure
 from vmtune.services.forecasts.learning import Computed, Learning, corrected, corrected_by
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 SAID = Range(800.0, 1000.0, 1200.0)
@@ -26,7 +27,7 @@ PROSPECT = Prospect(True, SAID, SAID, SAID, SAID, SAID, None)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    upgrade(url := f"sqlite:///{tmp_path}/vmtune.db")
+    url = empty_database(tmp_path / "vmtune.db")
     with Store.open(url) as opened:
         yield opened
 

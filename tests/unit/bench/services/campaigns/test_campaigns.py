@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.bench_runs import FakeLook, FakeRunner, small
 from tests.support.campaigns import campaign_json
+from tests.support.databases import empty_database
 from tests.support.measured import put
 from tests.support.records import make_record
 from tests.unit.bench.services.runs.test_runs import It, assemble
@@ -28,7 +29,7 @@ from vmtune.bench.services.campaigns.plan import Course, planned_runs
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.errors import Blocked, InvalidInput, LabError, NotFound, TooLate
 from vmtune.stats.model import Verdict
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.testing.inline_jobs import InlineEngine
 
 S = CampaignState
@@ -78,8 +79,7 @@ async def started(bench: Bench) -> AsyncIterator[Bench]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 

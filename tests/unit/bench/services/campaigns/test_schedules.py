@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.bench_runs import FakeRunner
 from tests.support.campaigns import campaign_json
+from tests.support.databases import empty_database
 from tests.unit.bench.services.campaigns.test_campaigns import Bench, make, started
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
@@ -20,15 +21,14 @@ from vmtune.bench.model.trend.scheduled import every_text, read_every
 from vmtune.bench.services.campaigns.schedules import ScheduleService
 from vmtune.errors import Conflict, InvalidInput, NotFound
 from vmtune.model.migration.record import MigrationState
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 
 VM = UUID(int=5)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 

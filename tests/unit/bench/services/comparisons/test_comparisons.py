@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.campaigns import FORECAST, a_campaign
+from tests.support.databases import empty_database
 from tests.support.measured import PLACE, noisy, put
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
@@ -21,7 +22,7 @@ from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonServi
 from vmtune.bench.services.comparisons.files import ReportFormat, report_file
 from vmtune.errors import InvalidInput, NotFound
 from vmtune.stats.model import Design, NoiseFloor, Scale, Verdict
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.storage.repositories.bench.campaigns import StoredFloor
 
 STOCK, TUNED = "profile=stock", "profile=tuned"
@@ -30,8 +31,7 @@ CAMPAIGN = UUID(int=5)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 

@@ -12,6 +12,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.bench_runs import FakeRunner
+from tests.support.databases import empty_database
 from tests.support.fakes import VM, fake_pair
 from tests.unit.bench.services.runs.test_runs import It, assemble, started
 from vmtune.bench.block.live_order import LiveOrder
@@ -31,7 +32,7 @@ from vmtune.errors import (
 from vmtune.hypervisor.qemu.block_export import BlockNode
 from vmtune.model.host.facts import MemoryMaps, VmFacts
 from vmtune.model.plan.outcome import ApplicationState
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.testing.fake.driver import FakeDriver
 
 
@@ -66,8 +67,7 @@ def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 

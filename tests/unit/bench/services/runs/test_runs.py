@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.bench_runs import FakeLook, FakeRunner, a_program, small
+from tests.support.databases import empty_database
 from tests.support.records import make_record
 from vmtune.bench.machine.environment import host_name
 from vmtune.bench.machine.load import LoadEnded, Loads
@@ -47,7 +48,7 @@ from vmtune.services.events import EventBus, Progress
 from vmtune.services.hosts.connections import DriverFactory
 from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.profiles import ProfileService
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.storage.repositories.bench.run_rows import RunFilter
 from vmtune.testing.inline_jobs import InlineEngine
 
@@ -116,8 +117,7 @@ def assemble(
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 

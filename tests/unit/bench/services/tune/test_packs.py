@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.bench_runs import FakeLook
+from tests.support.databases import empty_database
 from tests.support.studies import TunedRunner, study_json
 from tests.unit.bench.services.tune.test_studies import Bench, S, make, started
 from vmtune.bench.migration.order import Testbed
@@ -21,7 +22,7 @@ from vmtune.model.host.facts import Reading
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.packs import load
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 
 LIMIT = "qemu_pool_hard_limit_count"
 INTERVAL = "qemu_reaper_least_interval_us"
@@ -60,8 +61,7 @@ class PatchedLook(FakeLook):
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 

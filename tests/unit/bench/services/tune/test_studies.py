@@ -16,6 +16,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.bench_runs import FakeRunner
+from tests.support.databases import empty_database
 from tests.support.studies import TunedRunner, study_json
 from tests.unit.bench.services.runs.test_runs import It, assemble
 from vmtune.bench.machine.environment import host_name
@@ -35,7 +36,7 @@ from vmtune.bench.services.tune.reading import Study
 from vmtune.bench.services.tune.studies import StudyService
 from vmtune.errors import Blocked, InvalidInput, LabError, NotFound, TooLate, VmtuneError
 from vmtune.services.heavy.work import InThreads
-from vmtune.storage import Store, upgrade
+from vmtune.storage import Store
 from vmtune.testing.inline_jobs import InlineEngine
 
 S = StudyState
@@ -99,8 +100,7 @@ async def started(bench: Bench) -> AsyncIterator[Bench]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    url = f"sqlite:///{tmp_path}/runs.db"
-    upgrade(url)
+    url = empty_database(tmp_path / "runs.db")
     with Store.open(url) as opened:
         yield opened
 
