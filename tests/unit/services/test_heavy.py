@@ -18,6 +18,7 @@ from tests.support.databases import empty_database
 from tests.support.qemu import CHECKOUT
 from vmtune.errors import NotFound, SetupError
 from vmtune.model.host.inventory import Host
+from vmtune.services.heavy import work as heavy_work
 from vmtune.services.heavy.work import HeavyWork
 from vmtune.storage import Store
 
@@ -117,10 +118,25 @@ async def test_too_much_memory_and_an_end_are_told(url: str) -> None:
 
 
 async def test_what_takes_too_long_is_given_up(url: str) -> None:
-    async with working(url, within_s=8.0) as work:
-        with pytest.raises(SetupError, match="more than 8 s"):
+    async with working(url, within_s=5.0, begin=(prepare, ("here",))) as work:
+        with pytest.raises(SetupError, match="more than 5 s"):
             await work.run(sleeps, 60.0)
         assert (await work.run(where, "a"))[2]
+
+
+async def test_a_slow_start_is_no_part_of_the_work(url: str) -> None:
+    async with working(url, within_s=5.0, begin=(time.sleep, (6.0,))) as work:
+        assert await work.run(sleeps, 0.1) == 0.1
+
+
+async def test_one_that_does_not_start_is_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heavy_work, "_STARTS_WITHIN_S", 0.5)
+    before = children()
+    async with working(url, begin=(time.sleep, (60.0,))) as work:
+        with pytest.raises(SetupError, match=r"did not start within 0\.5 s") as caught:
+            await work.run(where, "a")
+        assert caught.value.problems[0].code == "busy"
+        assert children() <= before
 
 
 async def test_its_number_is_bounded(url: str) -> None:

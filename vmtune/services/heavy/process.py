@@ -83,7 +83,9 @@ def main() -> None:
 def _answer(url: str) -> None:
     """:raise EOFError: the service wants no more."""
     with Store.open(url) as store:
+        answer = frame(Answer(None))
         while True:
-            work, given = _read(sys.stdin.buffer)
-            sys.stdout.buffer.write(_call(store, work, given))
+            sys.stdout.buffer.write(answer)
             sys.stdout.buffer.flush()
+            work, given = _read(sys.stdin.buffer)
+            answer = _call(store, work, given)

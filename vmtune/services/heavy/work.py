@@ -31,6 +31,7 @@ _COMMAND = (sys.executable, "-P", "-c", _PROGRAM)  # -P: no module of the folder
 _MAX_WAITING = 16
 _WITHIN_S = 300.0
 _IDLE_S = 60.0
+_STARTS_WITHIN_S = 60.0
 
 
 def no_preparation() -> None:
@@ -68,7 +69,7 @@ class HeavyWork:
     :param url: of the database.
     :param processes: how many work at once; None for half of the CPUs.
     :param max_waiting: how much work may wait; more is refused.
-    :param within_s: after how long work is given up.
+    :param within_s: after how long work is given up; the start of a process does not count.
     :param begin: a function of a module, with its arguments, that each process calls first.
     """
 
@@ -122,17 +123,27 @@ class HeavyWork:
             await self._end(each)
 
     async def _ask(self, request: bytes) -> Answer:
-        one = await self._a_process()
+        one = self._an_idle_one()
+        starts = one is None
+        one = one or await self._a_new_one()
         try:
+            if starts:
+                async with asyncio.timeout(_STARTS_WITHIN_S):
+                    await _answer_of(one)
+                starts = False
             async with asyncio.timeout(self._within_s):
                 assert one.stdin is not None
-                assert one.stdout is not None
                 one.stdin.write(request)
                 await one.stdin.drain()
-                (length,) = LENGTH.unpack(await one.stdout.readexactly(LENGTH.size))
-                found = pickle.loads(await one.stdout.readexactly(length))  # noqa: S301 - our own
+                found = await _answer_of(one)
         except BaseException as error:
             await asyncio.shield(self._end(one))
+            if isinstance(error, TimeoutError) and starts:
+                raise SetupError(
+                    f"a process for the computation did not start within {_STARTS_WITHIN_S:g} s",
+                    code="busy",
+                    remedy="try again when the machine is less busy",
+                ) from error
             if isinstance(error, TimeoutError):
                 raise SetupError(
                     f"the computation took more than {self._within_s:g} s",
@@ -149,16 +160,18 @@ class HeavyWork:
             raise
         loop = asyncio.get_running_loop()
         self._idle[one] = loop.call_later(_IDLE_S, self._dismiss, one)
-        assert isinstance(found, Answer)
         return found
 
-    async def _a_process(self) -> Process:
+    def _an_idle_one(self) -> Process | None:
         while self._idle:
             one, timer = self._idle.popitem()
             timer.cancel()
             if one.returncode is None:
                 return one
             self._all.discard(one)
+        return None
+
+    async def _a_new_one(self) -> Process:
         one = await asyncio.create_subprocess_exec(
             *_COMMAND, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
         )
@@ -182,3 +195,11 @@ class HeavyWork:
         with suppress(ProcessLookupError):
             one.kill()
         await one.wait()
+
+
+async def _answer_of(one: Process) -> Answer:
+    assert one.stdout is not None
+    (length,) = LENGTH.unpack(await one.stdout.readexactly(LENGTH.size))
+    found = pickle.loads(await one.stdout.readexactly(length))  # noqa: S301 - our own
+    assert isinstance(found, Answer)
+    return found
