@@ -53,7 +53,7 @@ class ChoiceView(Model):
 class NearestIntentView(Model):
     """An intent that can be kept, by the forecast."""
 
-    difference: str = Field(description="In what it differs: `deadline_s of 95 s`.")
+    difference: str = Field(description="In what it differs: `a deadline of 95 s`.")
     intent: dict[str, Any] = Field(description="As a migration takes it.")
 
 

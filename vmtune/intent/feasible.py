@@ -114,13 +114,22 @@ def unthrottled(basis: Basis, limit_ms: int) -> Course:
 
 
 def difference(intent: Intent, other: Intent) -> str:
-    """In what *other* differs: ``deadline_s of 95 s``, ``post-copy allowed``."""
+    """In what *other* differs: ``a deadline of 95 s``, ``postcopy allowed``."""
     for goal in Goal:
         bound = other.goal(goal)
         if bound != intent.goal(goal) and bound is not None:
-            return f"{goal} of {units.render(bound, GOAL_UNITS[goal])}"
+            return f"{_CALLED[goal]} of {units.render(bound, GOAL_UNITS[goal])}"
     added = [means for means in other.may if means not in intent.may]
-    return f"may {', '.join(added)}"
+    return f"{', '.join(added)} allowed"
+
+
+_CALLED = {
+    Goal.SILENCE: "a silence",
+    Goal.DEADLINE: "a deadline",
+    Goal.SLOWDOWN: "a slowdown",
+    Goal.BANDWIDTH: "a bandwidth",
+}
+assert set(_CALLED) == set(Goal), "a goal without a word"
 
 
 def _offers(intent: Intent, basis: Basis) -> Iterator[tuple[float, Intent]]:

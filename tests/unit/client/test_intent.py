@@ -73,7 +73,7 @@ def test_a_plan_says_choices_reasons_and_the_nearest() -> None:
     found = {
         "text": "silence at most 500 ms", "forecast": "is not expected to be kept: too slow",
         "runs": 3, "choices": [choice], "pinned": ["multifd"],
-        "nearest": [{"difference": "deadline_s of 95 s", "intent": {}}],
+        "nearest": [{"difference": "a deadline of 95 s", "intent": {}}],
     }  # fmt: skip
     assert list(intent_plan_lines(found)) == [
         "",
@@ -81,7 +81,7 @@ def test_a_plan_says_choices_reasons_and_the_nearest() -> None:
         "  is not expected to be kept: too slow (by 3 earlier migrations)",
         "  downtime_limit_ms = 95 ms: begins low",
         "  pinned: multifd",
-        "  could be kept with deadline_s of 95 s",
+        "  could be kept with a deadline of 95 s",
     ]
     assert list(intent_plan_lines(None)) == []
 

@@ -185,7 +185,8 @@ def sentence(promise: Promise) -> str:
         asked.append(f"{slower['bound']:g} % slower")
         measured = slower["measured"]
         took.append("not known" if measured is None else f"{measured:.0f} %")
-    verdicts = [goal["kept"] for goal in promise.goals]
+    promised = (goal for goal in (silence, time, slower) if goal is not None)
+    verdicts = [goal["kept"] for goal in promised]
     verdict = "kept" if all(verdicts) else "kept as far as is known"
     if False in verdicts:
         verdict = "not kept"

@@ -9,6 +9,7 @@ import click
 from vmtune import units
 from vmtune.client.connection.http import Document
 from vmtune.client.views import render
+from vmtune.client.views.output import prose
 from vmtune.units import Unit
 
 _WORDS = {
@@ -38,16 +39,18 @@ def intent_plan_lines(intent: Document | None) -> Iterator[str]:
     if intent is None:
         return
     yield ""
-    yield f"intent: {intent['text']}"
+    yield from prose(f"intent: {intent['text']}")
     runs = intent["runs"]
     rests = "" if not runs else f" (by {runs} earlier migration{'' if runs == 1 else 's'})"
-    yield f"  {intent['forecast']}{rests}"
+    yield from prose(f"{intent['forecast']}{rests}", "  ")
     for choice in intent["choices"]:
-        yield f"  {choice['tunable']} = {choice['value']['text']}: {choice['reason']}"
+        yield from prose(
+            f"{choice['tunable']} = {choice['value']['text']}: {choice['reason']}", "  "
+        )
     if intent["pinned"]:
-        yield f"  pinned: {', '.join(intent['pinned'])}"
+        yield from prose(f"pinned: {', '.join(intent['pinned'])}", "  ")
     for near in intent["nearest"]:
-        yield f"  could be kept with {near['difference']}"
+        yield from prose(f"could be kept with {near['difference']}", "  ")
 
 
 def _kept(goal: Document) -> str:

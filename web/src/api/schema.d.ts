@@ -7286,7 +7286,7 @@ export interface components {
         NearestIntentView: {
             /**
              * Difference
-             * @description In what it differs: `deadline_s of 95 s`.
+             * @description In what it differs: `a deadline of 95 s`.
              */
             difference: string;
             /**

@@ -144,7 +144,7 @@ test("what cannot be kept is told with the nearest, which a button takes", async
         forecast: "is not expected to be kept: it takes about 90 s",
         kept: false,
         refused: true,
-        nearest: [{ difference: "deadline_s of 95 s", intent: deadline }],
+        nearest: [{ difference: "a deadline of 95 s", intent: deadline }],
       }),
     });
   });
