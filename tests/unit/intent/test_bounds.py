@@ -25,14 +25,14 @@ def test_nothing_is_known_of_a_path_without_migrations_and_throughput() -> None:
 
 def test_a_full_socket_counts_until_enough_migrations_tell() -> None:
     """4 MiB take 125 ms at 32 MiB/s."""
-    assert expect_beyond([], PATH) == Beyond(145, 0)
-    assert expect_beyond(stood(10, 10), PATH) == Beyond(145, 2)
+    assert expect_beyond([], PATH) == Beyond(165, 0)
+    assert expect_beyond(stood(10, 10), PATH) == Beyond(165, 2)
     assert expect_beyond(stood(10, 10, 10), PATH) == Beyond(31, 3)
     assert expect_beyond(stood(400), PATH) == Beyond(460, 1)
 
 
 def test_a_guest_that_had_little_left_does_not_tell() -> None:
-    assert expect_beyond(stood(-200, -200, -200), PATH) == Beyond(145, 0)
+    assert expect_beyond(stood(-200, -200, -200), PATH) == Beyond(165, 0)
 
 
 def test_a_fast_path_leaves_more_to_the_limit_than_a_slow_one() -> None:

@@ -178,7 +178,7 @@ class ForecastService:
         if throughput is None:
             return None
         history = tuple(record.id for record in known)
-        stood = (downtime_kept(record) for record in known)
+        stood = (downtime_kept(record) for record in known if _alike(record.wanted, values))
         path = throughput.switchover_bytes_per_s.likely
         beyond = expect_beyond([each for each in stood if each is not None], path)
         return Basis(probe, throughput, compresses(values), history, beyond)

@@ -40,7 +40,7 @@ async def it(tmp_path: Path) -> AsyncIterator[World]:
 async def test_settings_are_chosen_and_recorded_with_their_reasons(it: World) -> None:
     intent = {"max_silence_ms": 500, "max_slowdown_percent": 20, **LIMITED}
     record = await it.migrations.start(VM, "b", intent=intent)
-    assert record.wanted["downtime_limit_ms"] == 104
+    assert record.wanted["downtime_limit_ms"] == 99
     assert record.wanted["auto_converge"] is True
     assert record.intent is not None
     assert record.intent.intent == parse_intent(intent)
@@ -113,7 +113,7 @@ async def test_a_profiles_intent_is_that_of_its_migrations(it: World) -> None:
     record = await it.migrations.start(VM, "b", "gently")
     assert record.intent is not None
     assert record.intent.intent == parse_intent(GOALS)
-    assert record.wanted["downtime_limit_ms"] == 104
+    assert record.wanted["downtime_limit_ms"] == 99
     assert record.wanted["announce_rounds"] == 3
 
 
@@ -162,7 +162,7 @@ async def test_a_plan_tells_the_choices_and_the_nearest_intents(it: World) -> No
     found = await it.migrations.intents.plan(GOALS, VM, "b")
     assert (found.kept, found.nearest, found.history) == (True, (), ())
     wanted = {item.tunable: item.wanted for item in found.planned.plan.items}
-    assert wanted["downtime_limit_ms"] == 104
+    assert wanted["downtime_limit_ms"] == 99
     assert set(found.stated.chosen) <= set(wanted)
     it.source.ring.changed_mib_per_s = 1000
     it.migrations.intents.forecasts._probes.clear()
@@ -237,7 +237,7 @@ async def test_a_start_asks_the_hosts_no_more_than_twice(
         record = await it.migrations.start(VM, "b", "gently")
     else:
         record = await it.migrations.start(VM, "b", intent=GOALS)
-    assert record.wanted["downtime_limit_ms"] == 104
+    assert record.wanted["downtime_limit_ms"] == 99
     assert len(asked) == 2
 
 
