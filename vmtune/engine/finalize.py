@@ -109,9 +109,8 @@ async def finalize(
         problems = (*paused, *lacks, *await _left_behind(record, source))
     else:
         paused = await resume_if_paused(record, source)
-        if resets:
-            # A destination that waits without libvirt still has what was set for this one.
-            await _reset(record, source, None if libvirt else destination)
+        waits = None if libvirt else destination
+        restored = await _put_back(record, source, waits, resets=resets, libvirt=libvirt)
         # On neither host: it may have arrived unnoticed, and ended there.
         may_have_run = end.gone or harms_guest(end.why)
         left = await end_copies(
@@ -122,7 +121,7 @@ async def finalize(
             source=None if libvirt else source,
         )
         held = await _lift_dirty_limit(record, source)
-        problems = (*paused, *await _restore_journal(record, source), *held, *left)
+        problems = (*paused, *restored, *held, *left)
         outcomes = close_outcomes(record, "the migration did not complete")
     problems = (*record.problems, *problems)
     return fields | MigrationFields(outcomes=tuple(outcomes.values()), problems=problems)
@@ -182,6 +181,27 @@ async def _carried_over(vm: UUID, destination: Driver, reapply: CarryOver) -> tu
         for o in await reapply(vm, destination)
         if o.status is not Status.EFFECTIVE
     )
+
+
+async def _put_back(
+    record: Migration,
+    source: Driver,
+    destination: Driver | None,
+    *,
+    resets: bool,
+    libvirt: bool,
+) -> tuple[Problem, ...]:
+    """Restore all that was set for a migration that did not complete; return what could not be.
+
+    Without libvirt what was set last is restored first: QEMU may not take an earlier value next to
+    it. libvirt restores its own first, and would overwrite what is restored before.
+
+    :param destination: one that waits without libvirt still has what was set for this one.
+    """
+    problems = () if libvirt else await _restore_journal(record, source)
+    if resets:
+        await _reset(record, source, destination)
+    return await _restore_journal(record, source) if libvirt else problems
 
 
 async def _restore_journal(record: Migration, source: Driver) -> tuple[Problem, ...]:

@@ -15,6 +15,7 @@ from tests.support.world import World, world
 from vmtune.engine import dirty_probe
 from vmtune.errors import Blocked, InvalidInput
 from vmtune.model.host.facts import HostFacts
+from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.intent import Goal, dump_intent, parse_intent
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.migration.stated_intent import Happened, Measure, goals_kept
@@ -271,3 +272,18 @@ async def test_channels_are_chosen_by_the_cores_that_both_hosts_have_free(
     idle(it, monkeypatch, {"a": 8, "b": 1})
     busy = await it.migrations.intents.plan(tight, VM, "b")
     assert "multifd" not in busy.stated.chosen
+
+
+async def test_nothing_that_steering_set_outlasts_a_migration_that_is_aborted(it: World) -> None:
+    """QEMU takes its first throttle of before only once the bound is that of before."""
+    before = dict(it.source.parameters)
+    goals = {"max_silence_ms": 100, "deadline_s": 60, "max_slowdown_percent": 20}
+    slow = {**goals, "max_bandwidth_bytes_per_s": MIB, "otherwise": "keep-trying"}
+    record = await it.migrations.start(VM, "b", intent=slow)
+    get = it.store.migrations.get
+    await it.until(lambda: any(s.effect is StepEffect.DONE for s in get(record.id).step_records))
+    assert it.source.parameters["max-cpu-throttle"] == 1
+    await it.migrations.abort(record.id)
+    await it.until(lambda: get(record.id).state.ended)
+    assert it.source.parameters == before
+    assert it.source.capabilities["return-path"] is False
