@@ -52,6 +52,7 @@ def _disk(element: Element) -> Disk:
         read_only=element.find("readonly") is not None,
         shareable=element.find("shareable") is not None,
         cache=driver.get("cache", "") if driver is not None else "",
+        discard=driver.get("discard", "") if driver is not None else "",
         backing=_backing(element),
     )
 

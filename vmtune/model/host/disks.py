@@ -44,6 +44,8 @@ class Disk:
     :param path: of its file or device; empty for others and for an empty drive.
     :param format: ``raw``, ``qcow2``, ...; empty where nothing says it.
     :param device: ``disk``, ``cdrom``, ``floppy`` or ``lun``.
+    :param discard: ``unmap`` where what the guest trims is freed; empty is QEMU's default, which
+        keeps it.
     :param backing: the files and devices beneath it, the nearest first.
     :param identity: what says which file it is, comparable between hosts; empty where that cannot
         be seen.
@@ -60,11 +62,24 @@ class Disk:
     read_only: bool = False
     shareable: bool = False
     cache: str = ""
+    discard: str = ""
     backing: tuple[str, ...] = ()
     identity: str = ""
     capacity_bytes: int | None = None
     allocated_bytes: int | None = None
     qcow2: Qcow2 | None = None
+
+    @property
+    def copy_bytes(self) -> int | None:
+        """What a copy takes on its file system; None where nothing says it.
+
+        QEMU zeroes the target before it copies. A raw file keeps holes then only where its node
+        may discard; else all of it is allocated (``handle_aiocb_write_zeroes`` of
+        block/file-posix.c).
+        """
+        if self.format != "raw" or self.discard == "unmap" or self.capacity_bytes is None:
+            return self.allocated_bytes
+        return max(self.capacity_bytes, self.allocated_bytes or 0)
 
     @property
     def is_copied(self) -> bool:

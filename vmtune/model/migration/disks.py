@@ -33,8 +33,7 @@ class CopiedDisk:
     :param format: of the image, ``raw`` or ``qcow2``; empty where it is not known.
     :param qcow2: how the source's image was made, and the destination's is; None where it is not
         known.
-    :param needed_bytes: what the image takes on the source as the migration begins; 0 where that is
-        not known.
+    :param needed_bytes: what the copy takes as the migration begins; 0 where that is not known.
     :param total_bytes: what has to be copied, which grows with what the guest writes; 0 where it is
         not known yet. *copied_bytes* is how much of it was.
     :param ready_ms: after how long, since the migration's start, the copy had caught up with the
@@ -101,7 +100,7 @@ def to_copy(disks: tuple[Disk, ...]) -> tuple[CopiedDisk, ...]:
             disk.path,
             format=disk.format,
             qcow2=disk.qcow2,
-            needed_bytes=disk.allocated_bytes or 0,
+            needed_bytes=disk.copy_bytes or 0,
             total_bytes=disk.capacity_bytes or 0,
             identity=disk.identity,
         )

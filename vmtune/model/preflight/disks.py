@@ -252,7 +252,7 @@ def _rooms(
     for where, group in groups.items():
         free = [there[disk.target].free_bytes for disk in group]
         known = [each for each in free if each is not None]
-        needed = sum(disk.allocated_bytes or 0 for disk in group)
+        needed = sum(disk.copy_bytes or 0 for disk in group)
         if len(known) < len(free):
             yield None, group
             continue

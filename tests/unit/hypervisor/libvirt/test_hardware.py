@@ -74,7 +74,7 @@ def domain(devices: str = "", more: str = "") -> str:
         ),
         (
             domain(
-                "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none'/>"
+                "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none' discard='unmap'/>"
                 "<source file='/top'/><target dev='vda' bus='virtio'/>"
                 "<backingStore type='file'><format type='qcow2'/><source file='/mid'/>"
                 "<backingStore type='block'><source dev='/dev/base'/><backingStore/></backingStore>"
@@ -86,7 +86,7 @@ def domain(devices: str = "", more: str = "") -> str:
                 disks=(
                     Disk(
                         "vda", path="/top", format="qcow2", cache="none",
-                        backing=("/mid", "/dev/base"),
+                        discard="unmap", backing=("/mid", "/dev/base"),
                     ),
                     Disk("vdb", path="/s", read_only=True, shareable=True),
                 )

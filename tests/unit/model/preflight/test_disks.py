@@ -22,6 +22,7 @@ from tests.unit.model.preflight.disk_examples import (
     disks_on,
 )
 from vmtune.model.host.disks import Disk, DiskAtHost, DiskRoom
+from vmtune.model.migration.disks import to_copy
 from vmtune.model.plan.plan import make_plan
 from vmtune.model.plan.situation import Situation
 from vmtune.model.versions import Version
@@ -70,6 +71,25 @@ def test_what_other_copies_will_take_is_not_free() -> None:
     assert codes(disks_at(promised, **COPIED)) == ["copy_may_fill"]
     assert codes(disks_at(replace(promised, promised_bytes=151), **COPIED)) == ["copy_no_room"]
     assert codes(disks_at(replace(promised, promised_bytes=50), **COPIED)) == []
+
+
+@pytest.mark.parametrize(
+    ("disk", "found"),
+    [
+        (replace(LOCAL, format="raw"), ["copy_no_room"]),
+        (replace(LOCAL, format="raw", discard="ignore"), ["copy_no_room"]),
+        (replace(LOCAL, format="raw", discard="unmap"), ["copy_may_fill"]),
+        (LOCAL, ["copy_may_fill"]),
+        (replace(LOCAL, format="raw", capacity_bytes=None), []),
+    ],
+)
+def test_a_raw_image_takes_all_of_its_room_where_its_disk_keeps_no_holes(
+    disk: Disk, found: list[str]
+) -> None:
+    small = replace(MISSING, free_bytes=150)
+    assert codes(disks_at(small, disk, **COPIED)) == found
+    promised = to_copy((disk,))[0].needed_bytes
+    assert promised == (200 if found == ["copy_no_room"] else 100)
 
 
 def test_local_disks_are_those_that_are_seen_not_to_be_shared() -> None:

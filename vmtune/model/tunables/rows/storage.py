@@ -54,7 +54,7 @@ STORAGE = (
     Tunable(
         "copy_detect_zeroes_disks", "Disks whose zeroes are kept sparse",
         "Looks for zeroes in what is copied of these disks and leaves holes in the destination's "
-        "images; costs CPU.",
+        "images, in raw ones with disk_discard=unmap alone; costs CPU.",
         Kind.TEXT, Route.MIGRATE, Side.SOURCE,
         libvirt=libvirt_parameter(
             "migrate_disks_detect_zeroes", "--migrate-disks-detect-zeroes", Version(10, 9)
