@@ -209,10 +209,18 @@ def wrong_to_the_guest(vm: lab.LabVm) -> str:
 
 @contextmanager
 def vm_on(
-    live: Live, disk: LocalDisk, workload: Workload, memory_bytes: int = 128 * MIB
+    live: Live,
+    disk: LocalDisk,
+    workload: Workload,
+    memory_bytes: int = 128 * MIB,
+    *,
+    discard: str = "ignore",
 ) -> Iterator[lab.LabVm]:
     """A VM on machine a with that disk at IDE, at work; gone from both afterwards, as is the
-    disk."""
+    disk.
+
+    :param discard: ``unmap`` where the image keeps its holes.
+    """
     a = machines(live)[0]
     settings = lab.VmSettings(
         name=f"vm-{secrets.token_hex(3)}",
@@ -224,7 +232,8 @@ def vm_on(
     shared = str(live.settings.folder / "vms" / vm.name / "disk0.raw")
     xml = said(a, *VIRSH, "dumpxml", "--inactive", vm.name)
     assert shared in xml
-    xml = xml.replace(shared, disk.path).replace("type='raw'", f"type='{disk.format}'")
+    driver = f"type='{disk.format}' discard='{discard}'"
+    xml = xml.replace(shared, disk.path).replace("type='raw'", driver)
     lab.virsh(a.uri, "define", "/proc/self/fd/0", stdin=xml)
     try:
         said(a, *VIRSH, "start", vm.name)

@@ -1,11 +1,11 @@
-"""A port inside a network namespace that leads out to one of this machine."""
+"""Ports that lead out of a network namespace, or into one."""
 
 from __future__ import annotations
 
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 
@@ -16,8 +16,30 @@ from vmtune.lab.namespaces import NETNS_FOLDER
 @contextmanager
 def relayed(namespace: str, port: int) -> Iterator[None]:
     """While the block runs, *port* of the loopback of *namespace* is this machine's."""
-    with closing(_listening(namespace, port)) as door:
-        accepting = threading.Thread(target=_accept, args=(door, port), daemon=True)
+    with _relaying(
+        _listening(namespace, port), lambda: socket.create_connection(("127.0.0.1", port))
+    ):
+        yield
+
+
+@contextmanager
+def relayed_from(namespace: str, port: int) -> Iterator[str]:
+    """Where this machine's browsers find what listens at *port* of the loopback of *namespace*: an
+    origin."""
+
+    def connect() -> socket.socket:
+        _enter(NETNS_FOLDER / namespace)  # the thread of this connection alone
+        return socket.create_connection(("127.0.0.1", port))
+
+    door = socket.create_server(("127.0.0.1", 0))
+    with _relaying(door, connect):
+        yield f"http://127.0.0.1:{door.getsockname()[1]}"
+
+
+@contextmanager
+def _relaying(door: socket.socket, connect: Callable[[], socket.socket]) -> Iterator[None]:
+    with closing(door):
+        accepting = threading.Thread(target=_accept, args=(door, connect), daemon=True)
         accepting.start()
         yield
         door.shutdown(socket.SHUT_RDWR)
@@ -35,15 +57,15 @@ def _listening(namespace: str, port: int) -> socket.socket:
         return alone.submit(make).result()
 
 
-def _accept(door: socket.socket, port: int) -> None:
+def _accept(door: socket.socket, connect: Callable[[], socket.socket]) -> None:
     with suppress(OSError):  # the block has ended
         while True:
             near, _ = door.accept()
-            threading.Thread(target=_pass, args=(near, port), daemon=True).start()
+            threading.Thread(target=_pass, args=(near, connect), daemon=True).start()
 
 
-def _pass(near: socket.socket, port: int) -> None:
-    with near, socket.create_connection(("127.0.0.1", port)) as far, suppress(OSError):
+def _pass(near: socket.socket, connect: Callable[[], socket.socket]) -> None:
+    with near, connect() as far, suppress(OSError):
         while True:
             ready, _, _ = select.select((near, far), (), ())
             for one in ready:
