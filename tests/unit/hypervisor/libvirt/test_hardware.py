@@ -74,7 +74,8 @@ def domain(devices: str = "", more: str = "") -> str:
         ),
         (
             domain(
-                "<disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none' discard='unmap'/>"
+                "<disk type='file' device='disk'><driver name='qemu' type='qcow2' "
+                "cache='none' discard='unmap'/>"
                 "<source file='/top'/><target dev='vda' bus='virtio'/>"
                 "<backingStore type='file'><format type='qcow2'/><source file='/mid'/>"
                 "<backingStore type='block'><source dev='/dev/base'/><backingStore/></backingStore>"
