@@ -27,12 +27,12 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.perf.intent_results import OURS, Done, Key, Results, checks_of, whole_blocks
 from tests.perf.report import environment, finish
@@ -44,6 +44,7 @@ from vmtune.client.connection.errors import ClientError
 from vmtune.model.workload import Workload
 
 MIB = 1 << 20
+T = TypeVar("T")
 SEED = os.environ.get("SEED", "1")
 FULL = bool(os.environ.get("FULL"))
 FEW_WORKLOADS, FEW_BLOCKS = 2, 1
@@ -62,6 +63,7 @@ _BEAT_MS = 5
 _LATE_S = 1.0
 _SETTLED_S = 1.0
 _IDLE_FOR_S = 15.0
+_SEEN_WITHIN_S = 20.0
 _BEFORE_QEMU = ("queued", "preparing", "starting")
 _LOOK_EVERY_S, _BEGUN_EVERY_S = 2.0, 0.1
 """Who looks more often is what the service is busy with."""
@@ -182,7 +184,7 @@ def migrate(
     it, and how long that was: ordering one costs the same whatever it does."""
     process = it.service.process
     assert process is not None
-    record = it.migrate(vm, to, **body)
+    record = patiently(lambda: it.migrate(vm, to, **body))
     while record["state"] in _BEFORE_QEMU:
         time.sleep(_BEGUN_EVERY_S)
         record = it.record(record)
@@ -197,6 +199,18 @@ def migrate(
             with contextlib.suppress(ClientError):  # it has just ended
                 it.client.delete(f"/migrations/{record['id']}")
     return record, _cpu_s(process.pid) - used, time.monotonic() - began
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """Again while the service refuses: it may not have seen yet where the guest has come to."""
+    until = time.monotonic() + _SEEN_WITHIN_S
+    while True:
+        try:
+            return call()
+        except ClientError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(_BEGUN_EVERY_S)
 
 
 def idle_cpus(it: Live) -> float:
@@ -259,7 +273,8 @@ def _busy_s() -> float:
 
 def planned(it: Live, vm: lab.LabVm, to: str, intent: dict[str, Any]) -> bool:
     """Whether the plan refuses the intent."""
-    plan = it.client.post(f"/vms/{vm.uuid}/plan", {"destination": to, "intent": intent})
+    body = {"destination": to, "intent": intent}
+    plan = patiently(lambda: it.client.post(f"/vms/{vm.uuid}/plan", body))
     return bool(plan["intent"]["refused"])
 
 
