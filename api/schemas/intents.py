@@ -130,6 +130,10 @@ class StatedIntentView(Model):
     )
     forecast: str = Field(description="Whether it was expected to be kept before the start.")
     shadow: bool = Field(description="What would have been done is told, and nothing was done.")
+    steered_until_ms: int | None = Field(
+        description="Where steering ended before the migration did, such as with the connection to "
+        "the source: when, in milliseconds since its start. Null where it was steered to its end."
+    )
     goals: list[GoalKeptView] = Field(
         description="Each goal, once the migration has completed; else empty. What was not "
         "measured is null."
@@ -148,6 +152,7 @@ class StatedIntentView(Model):
             pinned=list(stated.pinned),
             forecast=stated.forecast,
             shadow=stated.shadow,
+            steered_until_ms=stated.steered_until_ms,
             goals=[GoalKeptView.from_record(each) for each in _kept(record)],
         )
 

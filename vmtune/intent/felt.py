@@ -61,8 +61,7 @@ class Felt:
         paused = record.did(StepAction.PAUSE)
         if paused is not None:
             silence_ms = max(silence_ms, totals.total_time_ms - paused.at_ms)
-        last = self._last_at_ms
-        unseen = last is None or totals.total_time_ms - last > silence_ms + _SEEN_TO_THE_END_MS
+        unseen = self.until_ms(totals, silence_ms) is not None
         waited = self._postcopy or record.did(StepAction.POSTCOPY) is not None
         return Happened(
             totals.total_time_ms,
@@ -71,11 +70,20 @@ class Felt:
             None if unseen else self._most_bytes_per_s,
         )
 
+    def until_ms(self, totals: Totals, silence_ms: int = 0) -> int | None:
+        """When the migration was seen last, 0 for never; None where that was its end."""
+        last = self._last_at_ms or 0
+        still_ms = max(silence_ms, totals.downtime_ms)
+        return last if totals.total_time_ms - last > still_ms + _SEEN_TO_THE_END_MS else None
+
 
 def with_kept(record: Migration, totals: Totals, felt: Felt) -> StatedIntent | None:
     """The record's intent with what was kept of it; None without one."""
     stated = record.intent
     if stated is None:
         return None
-    kept = tuple(goals_kept(stated.intent, felt.of(record, totals)))
-    return replace(stated, kept=kept)
+    happened = felt.of(record, totals)
+    until_ms = felt.until_ms(totals, happened.silence_ms)
+    return replace(
+        stated, kept=tuple(goals_kept(stated.intent, happened)), steered_until_ms=until_ms
+    )

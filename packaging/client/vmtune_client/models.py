@@ -2775,6 +2775,7 @@ class StatedIntentView(TypedDict):
     pinned: list[str]
     forecast: str
     shadow: bool
+    steered_until_ms: int | None
     goals: list[GoalKeptView]
 
 

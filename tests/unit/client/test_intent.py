@@ -62,8 +62,12 @@ def test_a_slowdown_says_by_what_it_is_known() -> None:
         goal("max_slowdown_percent", 20, 15.0, "throttle"),
         goal("max_bandwidth_bytes_per_s", 8 << 20, None, "unknown"),
     ]
-    told = {"text": "slowdown", "forecast": "will be kept", "pinned": [], "goals": goals}
+    told = {
+        "text": "slowdown", "forecast": "will be kept", "pinned": [], "goals": goals,
+        "steered_until_ms": 4900,
+    }  # fmt: skip
     shown = dict(intent_fields(told))
+    assert shown["steered"] == "until 4,900 ms of it, and not seen from then on"
     assert shown["slowdown"] == "15 % by the hardest throttle, at most 20 %: kept"
     assert shown["bandwidth"] == "not known, at most 8 MiB/s was asked for"
 

@@ -44,6 +44,11 @@ def test_the_hardest_throttle_bounds_the_slowdown() -> None:
 
 
 def test_what_was_not_seen_to_the_end_is_not_known() -> None:
+    """As where the connection to the source was lost: the record says until when it was steered."""
+    for felt, until_ms in ((Felt(), 0), (Felt(until(5000)), 4900), (Felt(until(9800)), None)):
+        stated = with_kept(record(), TOTALS, felt)
+        assert stated is not None
+        assert stated.steered_until_ms == until_ms
     for felt in (Felt(), Felt(until(5000))):
         happened = felt.of(record(), TOTALS)
         assert (happened.withheld_percent, happened.most_bytes_per_s) == (None, None)

@@ -30,6 +30,8 @@ def intent_fields(intent: Document | None) -> Iterator[tuple[str, str]]:
         yield "shadow", "what would have been done is told, and nothing was done"
     if intent["pinned"]:
         yield "pinned", ", ".join(intent["pinned"])
+    if (until_ms := intent.get("steered_until_ms")) is not None:
+        yield "steered", f"until {render.milliseconds(until_ms)} of it, and not seen from then on"
     for goal in intent["goals"]:
         yield _WORDS[goal["goal"]], _kept(goal)
 

@@ -81,6 +81,9 @@ class StatedIntent:
         empty where it was not measured.
     :param shadow: what would be done is recorded, and nothing is.
     :param beyond: what is left out of the silence for the downtime limit; None where nothing told.
+    :param steered_until_ms: when it was seen last, by the migration's time, where that was before
+        its end: the connection to its host was lost, or no service ran. None where it was steered
+        to its end.
     :param kept: what was kept of each goal; empty until the migration has completed.
     """
 
@@ -92,6 +95,7 @@ class StatedIntent:
     shadow: bool = False
     kept: tuple[GoalKept, ...] = ()
     beyond: Beyond | None = None
+    steered_until_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

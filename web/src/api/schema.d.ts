@@ -10886,6 +10886,11 @@ export interface components {
              */
             shadow: boolean;
             /**
+             * Steered Until Ms
+             * @description Where steering ended before the migration did, such as with the connection to the source: when, in milliseconds since its start. Null where it was steered to its end.
+             */
+            steered_until_ms: number | null;
+            /**
              * Goals
              * @description Each goal, once the migration has completed; else empty. What was not measured is null.
              */

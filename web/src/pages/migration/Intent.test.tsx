@@ -10,6 +10,7 @@ const intent: Schemas["StatedIntentView"] = {
   chosen: {},
   pinned: [],
   shadow: false,
+  steered_until_ms: null,
   forecast: "kept",
   goals: [
     { goal: "max_silence_ms", bound: 500, measured: 3014, kept: false, by: "qemu" },

@@ -40,6 +40,14 @@ export function Intent({ intent, state }: { intent: Stated; state: Schemas["Migr
     ...(chosen.length > 0
       ? [[chosenWord(intent), <Chosen key="chosen" of={chosen} />] as Fact]
       : []),
+    ...(intent.steered_until_ms === null
+      ? []
+      : [
+          [
+            "Steered until",
+            `${duration(intent.steered_until_ms)}, and not seen from then on`,
+          ] as Fact,
+        ]),
     ...(intent.pinned.length > 0 ? [["Pinned", intent.pinned.join(", ")] as Fact] : []),
   ];
   return (
