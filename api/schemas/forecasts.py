@@ -188,6 +188,16 @@ class DirtiedView(Model):
     dirty_bytes: float
 
 
+class PageContentsView(Model):
+    """What sampled pages of the guest hold."""
+
+    pages: int = Field(description="How many were looked at.")
+    zero_share: float = Field(description="Of them, how many hold nothing but zeros, 0 to 1.")
+    packed_share: float = Field(
+        description="Bytes for a byte of the others once they are compressed (zlib, level 1)."
+    )
+
+
 class ProbeView(Model):
     """What was measured of the VM."""
 
@@ -198,12 +208,17 @@ class ProbeView(Model):
     used_bytes: int | None = Field(
         description="What of QEMU's process is in memory; null where that cannot be seen."
     )
+    contents: PageContentsView | None = Field(
+        description="What the guest's pages hold; null where they cannot be read: on another host, "
+        "without root, or where the setting sample_guest_pages is off."
+    )
     dirtied: list[DirtiedView] = Field(description="In the order of the time.")
 
     @classmethod
     def of(cls, probe: DirtyProbe, now: datetime) -> ProbeView:
         return cls.from_record(
             probe,
+            contents=probe.contents and PageContentsView.from_record(probe.contents),
             age_s=round((now - probe.measured_at).total_seconds(), 1),
             dirtied=[
                 DirtiedView(after_ms=round(point.after_ms), dirty_bytes=round(point.dirty_bytes))

@@ -242,7 +242,7 @@ async def open_container(
             plans,
             engine,
             job,
-            IntentService(ForecastService(store, plans), plans, hosts),
+            IntentService(ForecastService(store, plans, settings.sample_guest_pages), plans, hosts),
         )
         job.register(engine)
         found = MigrationJob(*migrating, Trigger.OBSERVED)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.bench_fake import FakeBench
 from tests.support.benches import Bench, BenchKind, bench_kinds
 from vmtune.errors import (
     CommandRefused,
@@ -497,6 +498,15 @@ class TestControlling:
             with pytest.raises(CommandRefused) as refused:
                 await bench.source.sample_dirtied(bench.vm, 60, 512)
             assert refused.value.problems[0].code == "whole_seconds"
+
+    async def test_what_its_memory_holds(self, bench: Bench) -> None:
+        memory = (await bench.source.vm_facts(bench.vm)).memory_bytes
+        seen = await bench.source.page_contents(bench.vm, memory)
+        assert (seen is None) == isinstance(bench, FakeBench)  # the others are run by root
+        if seen is not None:
+            assert 0 < seen.pages <= 1024
+            assert 0 <= seen.zero_share <= 1
+            assert 0 < seen.packed_share <= 1
 
     async def test_what_of_it_is_in_memory(self, bench: Bench) -> None:
         seen = await bench.source.resident_bytes(bench.vm)

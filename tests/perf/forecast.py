@@ -40,6 +40,7 @@ from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range
 from vmtune.model.host.dirty_rates import DirtyPoint
+from vmtune.model.host.page_contents import PageContents
 from vmtune.model.migration.record import Totals
 
 COUNT = 160
@@ -128,7 +129,14 @@ def forecast(one: _Migration, others: Sequence[_Migration], longest_s: float) ->
     stored, values = one["probe"], one["values"]
     points = tuple(DirtyPoint(**point) for point in stored["points"])
     at = datetime.fromisoformat(stored["measured_at"])
-    probe = DirtyProbe(points, stored["memory_bytes"], stored["used_bytes"], at, stored["took_ms"])
+    probe = DirtyProbe(
+        points,
+        stored["memory_bytes"],
+        stored["used_bytes"],
+        at,
+        stored["took_ms"],
+        _contents(stored),
+    )
     ended = [o for o in others if o["totals"] and o["workload"] != one["workload"]]
     ended.sort(key=lambda o: (o["number"] > one["number"], abs(o["number"] - one["number"])))
     alike = [o for o in ended if _sends(o["values"]) == _sends(values)]
@@ -142,6 +150,12 @@ def forecast(one: _Migration, others: Sequence[_Migration], longest_s: float) ->
     depends_on = features(probe, throughput, values, computed) or ()
     totals = Totals(**one["totals"]) if one["totals"] else None
     return Held(one, computed, totals, longest_s, depends_on)
+
+
+def _contents(stored: _Migration) -> PageContents | None:
+    """Of a probe; the first ones of the dataset did not look at it."""
+    held = stored.get("contents")
+    return None if held is None else PageContents(**held)
 
 
 def _sends(values: dict[str, Any]) -> tuple[object, ...]:  # any: a tunable's value

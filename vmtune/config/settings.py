@@ -96,6 +96,8 @@ class Settings(ClusterSettings):
         sooner under load (docs/explanation/capacity.md). The QEMUs and loads of benchmarks run
         on all.
     :param sample_hz: samples a second of a running migration, 0.1 to 100.
+    :param sample_guest_pages: before a forecast look at up to 1,024 pages of the guest's memory:
+        how many are zeros, and how well the others are compressed; nothing else of them is kept.
     :param observe_migrations: record migrations that others start, and apply to them what can
         still be applied of the VM's profile.
     :param max_body_bytes: largest body of a request, 1 KiB to 64 MiB.
@@ -139,6 +141,7 @@ class Settings(ClusterSettings):
     packs: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
     sample_hz: float = 10.0
+    sample_guest_pages: bool = True
     observe_migrations: bool = True
     max_body_bytes: int = 1 << 20
     max_import_bytes: int = 64 << 20
@@ -408,6 +411,7 @@ _ACCEPT: Mapping[str, Callable[[object], object]] = {
     "packs": list_of("names or paths of packs", _PACK),
     "cpus": integers("numbers of CPUs", 8191),
     "sample_hz": number(0.1, 100),
+    "sample_guest_pages": truth,
     "observe_migrations": truth,
     "max_body_bytes": integer(1 << 10, 64 << 20),
     "max_import_bytes": integer(1 << 10, 1 << 30),

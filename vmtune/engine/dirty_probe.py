@@ -14,10 +14,13 @@ from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.facts import VmFacts, VmState
 
 
-async def probe_dirtying(driver: Driver, facts: VmFacts, clock: Clock | None = None) -> DirtyProbe:
+async def probe_dirtying(
+    driver: Driver, facts: VmFacts, clock: Clock | None = None, *, contents: bool = True
+) -> DirtyProbe:
     """Measure it: some 17 s, 15 for a QEMU older than 8.2.
 
     :param facts: of the VM, just read.
+    :param contents: look at pages of the guest, too.
     :raise Conflict: the guest does not run, or migrates.
     :raise CommandRefused: somebody else measures.
     """
@@ -40,8 +43,9 @@ async def probe_dirtying(driver: Driver, facts: VmFacts, clock: Clock | None = N
     points = await _measure(driver, facts.uuid, pages_per_gib(facts.memory_bytes))
     resident = await driver.resident_bytes(facts.uuid)
     used = None if resident is None else min(resident, facts.memory_bytes)
+    held = await driver.page_contents(facts.uuid, facts.memory_bytes) if contents else None
     took_ms = (clock.now() - began) * 1000
-    return DirtyProbe(points, facts.memory_bytes, used, datetime.now(UTC), took_ms)
+    return DirtyProbe(points, facts.memory_bytes, used, datetime.now(UTC), took_ms, held)
 
 
 async def _measure(driver: Driver, vm: UUID, pages: int) -> tuple[DirtyPoint, ...]:

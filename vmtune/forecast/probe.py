@@ -9,6 +9,7 @@ from datetime import datetime
 
 from vmtune.forecast.dirty_curve import DirtyCurve, fitted, of_about_one_time
 from vmtune.model.host.dirty_rates import DirtyPoint
+from vmtune.model.host.page_contents import PageContents
 
 WINDOWS_MS = (64, 256, 1024, 4096, 128, 512, 2048, 8192, 64, 256, 1024)
 """Measured one after the other, some 17 s in all: the short ones at different moments, since a
@@ -36,6 +37,7 @@ class DirtyProbe:
     :param points: as measured, each from a moment of its own on.
     :param memory_bytes: of the guest.
     :param used_bytes: of these, what is backed by memory; None where that cannot be seen.
+    :param contents: what its pages hold; None where that cannot be seen.
     :param measured_at: when it was done.
     :param took_ms: how long it took.
     """
@@ -45,6 +47,7 @@ class DirtyProbe:
     used_bytes: int | None
     measured_at: datetime
     took_ms: float
+    contents: PageContents | None = None
 
     @property
     def lacks_short_times(self) -> bool:

@@ -3,7 +3,7 @@
 The course of the passes (:mod:`vmtune.forecast.course`) is followed from the guest's dirty curve,
 once with what is likely and once with each combination of the bounds of what is not known for
 sure: the path's throughput, the curve (also how it begins, where no short times were measured), the
-memory in use and how well it is compressed. The bounds
+memory in use and what of it is sent. The bounds
 of the results are then widened by the errors that were measured (:mod:`vmtune.forecast.errors`).
 """
 
@@ -31,7 +31,10 @@ _CURVE = (0.9, 1.0, 1.1)
 """How much the guest may do more or less than while it was measured."""
 _COMPRESSED = (0.3, 0.6, 1.0)
 """Bytes sent for a byte of memory where pages are compressed and nobody knows how well."""
-LIKELY_COMPRESSED = _COMPRESSED[1]
+_PACKED = (0.8, 1.25)
+"""How much more or less than the sampled pages those that are sent hold of what is sent."""
+_LEAST_SENT = 0.002
+"""Of a page of zeros some 9 bytes are sent: its address and a flag."""
 _BUSY = (0.5, 1.0)
 """Of the CPU time that it may have, what a guest needs: a throttle slows it only below that. The
 first is likely; so the migrations of the dataset with auto-converge went best."""
@@ -70,6 +73,25 @@ def used_bytes(probe: DirtyProbe) -> Range:
     return Range(guests, guests, min(max(probe.used_bytes, guests), most))
 
 
+def wire_share(probe: DirtyProbe, compressed: bool = False, deltas: bool = False) -> Range:
+    """Bytes sent for a byte of the guest's memory in use: none for pages of zeros (QEMU,
+    migration/ram.c, save_zero_page), fewer where pages are compressed.
+
+    :param compressed: pages are compressed.
+    :param deltas: by what changed in them (XBZRLE), of which the sample of pages says nothing.
+    """
+    held = probe.contents
+    if held is None:
+        return Range(*_COMPRESSED) if compressed else Range.exactly(1.0)
+    sent = 1 - held.zero_share
+    if compressed and deltas:
+        return Range(*(sent * share for share in _COMPRESSED))
+    packed = held.packed_share if compressed else 1.0
+    likely = max(_LEAST_SENT, sent * packed)
+    # What the guest dirties may hold no zeros at all.
+    return Range(likely * _PACKED[0], likely, max(likely, min(1.0, packed * _PACKED[1])))
+
+
 def expect(
     probe: DirtyProbe,
     throughput: Throughput,
@@ -80,11 +102,15 @@ def expect(
     """The prospect under *conditions*.
 
     :param throughput: of the path; takes the place of the conditions'.
-    :param compressed: pages are compressed, by a share that is not known.
+    :param compressed: pages are compressed.
     """
     first = used_bytes(probe)
     curve = probe.curve()
-    shares = _COMPRESSED if compressed else (1.0,)
+    deltas = conditions.first_wire_share is not None
+    if deltas:
+        conditions = replace(conditions, first_wire_share=wire_share(probe).likely)
+    share = wire_share(probe, compressed, deltas)
+    shares = sorted({share.low, share.likely, share.high})
     held, lifted = throughput.bytes_per_s, throughput.switchover_bytes_per_s
     paces = {(held.low, lifted.low), (held.likely, lifted.likely), (held.high, lifted.high)}
 
@@ -94,27 +120,26 @@ def expect(
     busy = _BUSY if conditions.auto_converge else _BUSY[:1]
 
     def course(
-        pace: tuple[float, float], dirties: DirtyCurve, share: float, used: float, busy_share: float
+        pace: tuple[float, float], dirties: DirtyCurve, sent: float, used: float, busy_share: float
     ) -> Course:
         there = replace(
             conditions,
             throughput_bytes_per_s=pace[0],
             switchover_bytes_per_s=pace[1],
-            wire_share=share,
+            wire_share=sent,
             busy_share=busy_share,
         )
         return follow(dirties, _beginning(probe, used), there)
 
-    likely_share = shares[len(shares) // 2]
-    likely = course((held.likely, lifted.likely), curve, likely_share, first.likely, busy[0])
+    likely = course((held.likely, lifted.likely), curve, share.likely, first.likely, busy[0])
     others = [
-        course(pace, dirties, share, used, busy_share)
-        for pace, dirties, share, busy_share in product(sorted(paces), curves, shares, busy)
+        course(pace, dirties, sent, used, busy_share)
+        for pace, dirties, sent, busy_share in product(sorted(paces), curves, shares, busy)
         for used in {first.low, first.high}
     ]
     helps = None
     if not likely.ends:
-        usual = replace(conditions, throughput_bytes_per_s=held.likely, wire_share=likely_share)
+        usual = replace(conditions, throughput_bytes_per_s=held.likely, wire_share=share.likely)
         helps = needs(curve, _beginning(probe, first.likely), usual)
     ends = likely.ends if all(other.ends == likely.ends for other in others) else None
     finished = [other for other in others if other.ends]

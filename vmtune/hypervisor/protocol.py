@@ -14,6 +14,7 @@ from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
 from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import Offer
+from vmtune.model.host.page_contents import PageContents
 from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.prior import NotePrior, Prior
@@ -296,6 +297,13 @@ class Driver(Controls, Protocol):
     async def resident_bytes(self, vm: UUID) -> int | None:
         """What of QEMU's process is in memory, shared libraries included; None where it cannot be
         seen."""
+
+    async def page_contents(self, vm: UUID, memory_bytes: int) -> PageContents | None:
+        """What the guest's memory holds, by a sample of its pages; None where it cannot be read:
+        on another host, or without root.
+
+        :param memory_bytes: of the guest.
+        """
 
     async def offer(self, vm: VmFacts) -> Offer:
         """What this host offers of what a VM of another host needs."""

@@ -11,7 +11,7 @@ from vmtune import units
 from vmtune.forecast.course import Conditions, Course
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
-from vmtune.forecast.prospect import LIKELY_COMPRESSED, likely_course, used_bytes
+from vmtune.forecast.prospect import likely_course, used_bytes, wire_share
 from vmtune.intent.bounds import highest_limit_ms
 from vmtune.model.migration.intent import (
     GOAL_UNITS,
@@ -36,7 +36,7 @@ _ROUNDS = 20
 class Basis:
     """What a judgement rests on.
 
-    :param compressed: pages are compressed, by a share that is not known.
+    :param compressed: pages are compressed.
     :param history: the migrations that say what the path carries, the newest first.
     :param beyond: for how long guests stand still beyond their downtime limit on this path.
     """
@@ -109,7 +109,7 @@ def nearest(intent: Intent, basis: Basis) -> tuple[Intent, ...]:
 
 def unthrottled(basis: Basis, limit_ms: int) -> Course:
     """The course with that downtime limit, where the guest is not throttled."""
-    share = LIKELY_COMPRESSED if basis.compressed else 1.0
+    share = wire_share(basis.probe, basis.compressed).likely
     return likely_course(basis.probe, basis.throughput, Conditions(1.0, limit_ms), share, 0)
 
 
@@ -199,7 +199,7 @@ def _allowing(intent: Intent, more: Means) -> Intent:
 
 def _course(intent: Intent, basis: Basis) -> Course:
     limits = Conditions(1.0, highest_limit_ms(intent, basis.beyond))
-    share = LIKELY_COMPRESSED if basis.compressed else 1.0
+    share = wire_share(basis.probe, basis.compressed).likely
     throttle = intent.most_throttle_percent
     return likely_course(basis.probe, basis.throughput, limits, share, throttle)
 
@@ -218,7 +218,7 @@ def _deadline_ms(intent: Intent) -> float:
 
 def _sending_ms(basis: Basis) -> float:
     """How long all of the guest's memory takes."""
-    share = LIKELY_COMPRESSED if basis.compressed else 1.0
+    share = wire_share(basis.probe, basis.compressed).likely
     pace = basis.throughput.bytes_per_s.likely
     return used_bytes(basis.probe).likely * share / pace * 1000
 

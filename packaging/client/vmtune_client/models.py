@@ -1777,6 +1777,14 @@ class OwnRatioView(TypedDict):
     text: str
 
 
+class PageContentsView(TypedDict):
+    """What sampled pages of the guest hold."""
+
+    pages: int
+    zero_share: float
+    packed_share: float
+
+
 class PlanCreate(TypedDict):
     """The application or migration to plan."""
 
@@ -1936,6 +1944,7 @@ class ProbeView(TypedDict):
     took_ms: float
     memory_bytes: int
     used_bytes: int | None
+    contents: PageContentsView | None
     dirtied: list[DirtiedView]
 
 

@@ -112,8 +112,12 @@ class Forecast:
 class ForecastService:
     """Makes forecasts. Changes nothing."""
 
-    def __init__(self, store: Store, plans: PlanService) -> None:
+    def __init__(self, store: Store, plans: PlanService, sample_guest_pages: bool = True) -> None:
+        """
+        :param sample_guest_pages: look at what some of a guest's pages hold.
+        """
         self._store = store
+        self._sample_guest_pages = sample_guest_pages
         self._plans = plans
         self._probes: dict[UUID, DirtyProbe] = {}
         self._measuring: dict[UUID, asyncio.Task[DirtyProbe]] = {}
@@ -267,7 +271,7 @@ class ForecastService:
 
     async def _measure(self, driver: Driver, facts: VmFacts) -> DirtyProbe:
         async with self._at_once:
-            probe = await probe_dirtying(driver, facts)
+            probe = await probe_dirtying(driver, facts, contents=self._sample_guest_pages)
         self._probes.pop(facts.uuid, None)
         while len(self._probes) >= _MOST_KEPT:
             del self._probes[next(iter(self._probes))]
@@ -300,7 +304,7 @@ def _candidate(
     else:
         throughput = expect_throughput(known, limit)
     proven = bool(known) or given is not None or throughput is None
-    notes = [*probe_notes(probe), *plan_notes(planned.desired.steps, values, proven)]
+    notes = [*probe_notes(probe), *plan_notes(planned.desired.steps, values, proven, probe)]
     prospect, computed = None, None
     if throughput is None:
         notes.append(

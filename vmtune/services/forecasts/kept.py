@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -51,6 +52,7 @@ def by_probe(
         "probe_age_s": round((now - probe.measured_at).total_seconds(), 1),
         "memory_bytes": probe.memory_bytes,
         "used_bytes": probe.used_bytes,
+        "contents": None if probe.contents is None else asdict(probe.contents),
         "dirtied": [[round(p.after_ms), round(p.dirty_bytes)] for p in probe.points],
         "throughput_bytes_per_s": _rounded(throughput.bytes_per_s),
         "switchover_bytes_per_s": _rounded(throughput.switchover_bytes_per_s),

@@ -103,7 +103,9 @@ def probe_notes(probe: DirtyProbe) -> list[Problem]:
     return notes
 
 
-def plan_notes(steps: Sequence[Step], values: Mapping[str, Value], proven: bool) -> list[Problem]:
+def plan_notes(
+    steps: Sequence[Step], values: Mapping[str, Value], proven: bool, probe: DirtyProbe
+) -> list[Problem]:
     notes = []
     if not proven:
         notes.append(
@@ -124,7 +126,7 @@ def plan_notes(steps: Sequence[Step], values: Mapping[str, Value], proven: bool)
                 "the profile's convergence steps are not included: they may end it sooner",
             )
         )
-    if compresses(values):
+    if values.get("xbzrle") is True or (probe.contents is None and compresses(values)):
         notes.append(
             Problem(
                 "values",

@@ -7488,6 +7488,27 @@ export interface components {
             text: string;
         };
         /**
+         * PageContentsView
+         * @description What sampled pages of the guest hold.
+         */
+        PageContentsView: {
+            /**
+             * Pages
+             * @description How many were looked at.
+             */
+            pages: number;
+            /**
+             * Zero Share
+             * @description Of them, how many hold nothing but zeros, 0 to 1.
+             */
+            zero_share: number;
+            /**
+             * Packed Share
+             * @description Bytes for a byte of the others once they are compressed (zlib, level 1).
+             */
+            packed_share: number;
+        };
+        /**
          * PlanCreate
          * @description The application or migration to plan.
          */
@@ -8026,6 +8047,8 @@ export interface components {
              * @description What of QEMU's process is in memory; null where that cannot be seen.
              */
             used_bytes: number | null;
+            /** @description What the guest's pages hold; null where they cannot be read: on another host, without root, or where the setting sample_guest_pages is off. */
+            contents: components["schemas"]["PageContentsView"] | null;
             /**
              * Dirtied
              * @description In the order of the time.

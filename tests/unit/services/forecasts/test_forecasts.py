@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -16,6 +17,7 @@ from vmtune.errors import Conflict, HostUnreachable, InvalidInput, NotFound
 from vmtune.forecast.probe import WHOLE_SECONDS_MS
 from vmtune.model.host.disks import BY_DEVICE, Disk, DiskAtHost
 from vmtune.model.host.hardware import UNKNOWN_OFFER, Offer
+from vmtune.model.host.page_contents import PageContents
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.services.forecasts.forecasts import Forecast, ForecastService
 
@@ -157,6 +159,25 @@ async def test_what_is_left_out_is_said(it: World, forecasts: ForecastService) -
     await it.profiles.create("stepped", {"xbzrle": True}, steps=steps)
     found = await forecasts.forecast(VM, "b", ["stepped"])
     assert {"steps_not_included", "compression_not_known"} <= set(codes(found))
+
+
+async def test_what_pages_hold_is_asked_unless_that_is_off(
+    it: World, forecasts: ForecastService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def half_zeros(_: object, vm: UUID, memory_bytes: int) -> PageContents:
+        return PageContents(1000, 0.5, 0.25)
+
+    monkeypatch.setattr("vmtune.testing.fake.driver.FakeDriver.page_contents", half_zeros)
+    wanted = {
+        "max_bandwidth_bytes_per_s": 100 * MIB, "multifd": True, "multifd_compression": "zstd"
+    }  # fmt: skip
+    known = await forecasts.forecast(VM, "b", values=wanted)
+    assert known.probe.contents == PageContents(1000, 0.5, 0.25)
+    assert "compression_not_known" not in codes(known)
+    left_alone = ForecastService(it.store, it.plans, sample_guest_pages=False)
+    unknown = await left_alone.forecast(VM, "b", values=wanted)
+    assert unknown.probe.contents is None
+    assert "compression_not_known" in codes(unknown)
 
 
 async def test_a_guest_that_does_not_run_is_not_measured(

@@ -1,0 +1,20 @@
+"""What a guest's memory holds, by a sample of its pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PageContents:
+    """Two figures; of the pages themselves nothing is kept.
+
+    :param pages: how many were looked at, of those that are backed by memory; above 0.
+    :param zero_share: of them, how many hold nothing but zeros, 0 to 1.
+    :param packed_share: bytes for a byte of the others once zlib has compressed them at level 1,
+        above 0; 1 where there are no others.
+    """
+
+    pages: int
+    zero_share: float
+    packed_share: float
