@@ -13,6 +13,16 @@ from vmtune.client.connection.errors import ClientError, problem_document
 from vmtune.errors import InvalidInput, VmtuneError
 
 _MOST = 3
+_ALIKE = {
+    "get": "vm show",
+    "list": "vm list",
+    "login": "token create",
+    "ls": "vm list",
+    "ps": "migration list",
+    "show": "vm show",
+    "status": "health",
+}
+"""What people type at first, and the command that answers it."""
 _NO_COMMAND = re.compile(r"No such command '(.+?)'\.")
 
 
@@ -53,6 +63,8 @@ def _unknown_command(ctx: click.Context, name: str, remedy: str) -> VmtuneError:
     group = ctx.command
     names = group.list_commands(ctx) if isinstance(group, click.Group) else ()
     below = [f"{each} {name}" for each in names if _has_command(ctx, each, name)]
+    if ctx.parent is None and (alike := _ALIKE.get(name)):
+        below = [alike, *(each for each in below if each != alike)]
     hint = f"did you mean {' or '.join(below[:_MOST])}?" if below else near(name, names)
     return InvalidInput(
         f"{ctx.command_path} has no command {name}",

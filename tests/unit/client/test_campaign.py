@@ -56,6 +56,8 @@ def test_a_file_is_run_to_its_end_and_compared(real: Api, vmtune: Vmtune, plan: 
     id = vmtune("bench", "campaign", "show", "mine", "--json").document["id"]
     assert vmtune("bench", "campaign", "show", id[:6], "--json").document["id"] == id
     assert vmtune("bench", "campaign", "watch", id[:6]).code == 0
+    assert "insufficient data" in vmtune("compare", id[:6]).out
+    assert vmtune("compare", "stock", "tuned", "--campaign", id[:6]).code == 0
     late = vmtune("bench", "campaign", "cancel", "mine")
     assert late.code == 1
     assert "completed" in late.err

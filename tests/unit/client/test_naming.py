@@ -165,6 +165,17 @@ def test_a_command_of_a_group_is_found_without_its_group(vmtune: Vmtune) -> None
     assert "remedy: did you mean bench campaign?; see `vmtune --help`" in told
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("status", "health"), ("ls", "vm list"), ("show", "vm show"), ("ps", "migration list")],
+)
+def test_what_people_type_at_first_leads_to_a_command(
+    vmtune: Vmtune, typed: str, meant: str
+) -> None:
+    assert f"remedy: did you mean {meant}" in vmtune(typed).err
+    assert vmtune(*meant.split(), "--help").code == 0
+
+
 def test_a_command_like_no_other_gets_the_help_page(vmtune: Vmtune) -> None:
     ran = vmtune("xyzzy")
     assert ran.err == "error: vmtune has no command xyzzy\n  remedy: see `vmtune --help`\n"

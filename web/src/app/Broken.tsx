@@ -8,7 +8,7 @@ export function Broken() {
   const again = () => globalThis.location.reload();
   return (
     <PageSection>
-      <Empty title="This page failed" action={<Button onClick={again}>Reload</Button>}>
+      <Empty whole title="This page failed" action={<Button onClick={again}>Reload</Button>}>
         {error instanceof Error ? error.message : String(error)}
       </Empty>
     </PageSection>

@@ -1,5 +1,4 @@
 import {
-  Alert,
   Masthead,
   MastheadBrand,
   MastheadContent,
@@ -21,6 +20,7 @@ import {
 } from "@patternfly/react-core";
 import { lazy, Suspense, useState } from "react";
 import { Link, Outlet, useLocation } from "react-router";
+import { Alert } from "../components/layout/Alert";
 import { useConnection } from "../components/live/live";
 import { ActivityButton } from "./ActivityButton";
 import { FindButton } from "./FindButton";

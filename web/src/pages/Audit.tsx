@@ -15,7 +15,7 @@ import { PagedList } from "../components/tables/ListTable";
 import { Td } from "../components/tables/Td";
 import { count } from "../components/text/format";
 import { Changes } from "./audit/Changes";
-import { pageOf } from "./audit/subject";
+import { pageOf, shortened } from "./audit/subject";
 
 type Entry = Schemas["EntryView"];
 
@@ -149,7 +149,9 @@ function EntryRows({ entry, index }: { entry: Entry; index: number }) {
 
 function About({ subject }: { subject: string }) {
   const page = pageOf(subject);
-  return page === null ? subject || "–" : <Link to={page}>{subject}</Link>;
+  const short = shortened(subject);
+  const shown = page === null ? short || "–" : <Link to={page}>{short}</Link>;
+  return short === subject ? shown : <span title={subject}>{shown}</span>;
 }
 
 /** Asked for only: it reads the whole log. */

@@ -1,5 +1,4 @@
 import {
-  Alert,
   Button,
   Flex,
   FlexItem,
@@ -27,6 +26,7 @@ import { Confirm } from "../components/dialogs/Confirm";
 import { useToasts } from "../components/dialogs/toasts";
 import { CampaignLabel } from "../components/labels/BenchLabels";
 import { Moment } from "../components/labels/Moment";
+import { Alert } from "../components/layout/Alert";
 import { Async } from "../components/layout/Async";
 import { type Fact, FactList } from "../components/layout/Facts";
 import { useLiveEvents } from "../components/live/live";

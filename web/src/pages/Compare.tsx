@@ -1,16 +1,9 @@
-import {
-  Alert,
-  List,
-  ListItem,
-  PageSection,
-  Stack,
-  StackItem,
-  Switch,
-} from "@patternfly/react-core";
+import { List, ListItem, PageSection, Stack, StackItem, Switch } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Link, useSearchParams } from "react-router";
 import { type Asked, comparison, comparisonFile, metrics } from "../api/bench";
+import { Alert } from "../components/layout/Alert";
 import { Async, Empty } from "../components/layout/Async";
 import { count, moment, sentence } from "../components/text/format";
 import { BenchHead } from "./bench/BenchHead";

@@ -1,5 +1,4 @@
 import {
-  Alert,
   Button,
   Flex,
   FlexItem,
@@ -24,6 +23,7 @@ import type { LiveEvent } from "../api/live";
 import { Confirm } from "../components/dialogs/Confirm";
 import { useToasts } from "../components/dialogs/toasts";
 import { Moment } from "../components/labels/Moment";
+import { Alert } from "../components/layout/Alert";
 import { Async } from "../components/layout/Async";
 import { type Fact, Facts } from "../components/layout/Facts";
 import { PageHead } from "../components/layout/PageHead";

@@ -1,5 +1,4 @@
 import {
-  Alert,
   Button,
   Checkbox,
   Flex,
@@ -24,6 +23,7 @@ import { useToasts } from "../components/dialogs/toasts";
 import { NO_INTENT, stated } from "../components/forms/intent";
 import { ProfileChoice } from "../components/forms/ProfileChoice";
 import { useSettled } from "../components/forms/settled";
+import { Alert } from "../components/layout/Alert";
 import { Async } from "../components/layout/Async";
 import { PageHead } from "../components/layout/PageHead";
 import { IntentSection } from "../components/migration/IntentSection";

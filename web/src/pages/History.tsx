@@ -1,5 +1,4 @@
 import {
-  Alert,
   Button,
   Form,
   FormGroup,
@@ -15,6 +14,7 @@ import { Link, useSearchParams } from "react-router";
 import { measuredScenarios, metrics } from "../api/bench";
 import { changes, type HistoryAsked, history, historyFile, type SetupHistory } from "../api/trends";
 import { Chart } from "../components/charts/Chart";
+import { Alert } from "../components/layout/Alert";
 import { Async, Empty, Failure } from "../components/layout/Async";
 import { counted } from "../components/text/format";
 import { share } from "../components/text/measure";

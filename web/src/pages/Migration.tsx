@@ -1,4 +1,4 @@
-import { Alert, Button, PageSection, Stack, StackItem } from "@patternfly/react-core";
+import { Button, PageSection, Stack, StackItem } from "@patternfly/react-core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useParams } from "react-router";
@@ -10,13 +10,14 @@ import { useToasts } from "../components/dialogs/toasts";
 import { Downtime } from "../components/labels/Downtime";
 import { Moment } from "../components/labels/Moment";
 import { MigrationLabel, startedBy } from "../components/labels/StateLabel";
+import { Alert } from "../components/layout/Alert";
 import { Async } from "../components/layout/Async";
 import { type Fact, Facts } from "../components/layout/Facts";
 import { PageHead } from "../components/layout/PageHead";
 import { Problems } from "../components/layout/Problems";
 import { useProgress } from "../components/live/useProgress";
 import { MigrationProgress, SpokenProgress } from "../components/migration/MigrationProgress";
-import { bytes, count, duration, way } from "../components/text/format";
+import { bytes, count, duration, sentence, way } from "../components/text/format";
 import { Change } from "./migration/Change";
 import { Disks } from "./migration/Disks";
 import { Forecasts } from "./migration/Forecasts";
@@ -123,7 +124,7 @@ export default function MigrationPage() {
                   <Alert
                     isInline
                     variant={data.state === "failed" ? "danger" : "warning"}
-                    title={data.failure}
+                    title={sentence(data.failure)}
                   />
                 </StackItem>
               )}

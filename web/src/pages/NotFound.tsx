@@ -5,7 +5,7 @@ import { Empty } from "../components/layout/Async";
 export default function NotFound() {
   return (
     <PageSection>
-      <Empty title="Page not found" action={<Link to="/">Go to the overview</Link>} />
+      <Empty whole title="Page not found" action={<Link to="/">Go to the overview</Link>} />
     </PageSection>
   );
 }

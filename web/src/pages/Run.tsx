@@ -1,4 +1,4 @@
-import { Alert, Button, PageSection, Stack, StackItem } from "@patternfly/react-core";
+import { Button, PageSection, Stack, StackItem } from "@patternfly/react-core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Fragment, useState } from "react";
 import { Link, useParams } from "react-router";
@@ -9,6 +9,7 @@ import { useToasts } from "../components/dialogs/toasts";
 import { RunLabel } from "../components/labels/BenchLabels";
 import { Moment } from "../components/labels/Moment";
 import { TunableName } from "../components/labels/TunableName";
+import { Alert } from "../components/layout/Alert";
 import { Async } from "../components/layout/Async";
 import { type Fact, FactList } from "../components/layout/Facts";
 import { bytes, count, duration } from "../components/text/format";

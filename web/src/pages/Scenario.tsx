@@ -1,9 +1,10 @@
-import { Alert, PageSection, Stack, StackItem } from "@patternfly/react-core";
+import { PageSection, Stack, StackItem } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
 import { scenario } from "../api/bench";
 import type { Schemas } from "../api/client";
 import { TunableName } from "../components/labels/TunableName";
+import { Alert } from "../components/layout/Alert";
 import { Async } from "../components/layout/Async";
 import { ButtonLink } from "../components/layout/ButtonLink";
 import { FactList } from "../components/layout/Facts";

@@ -1,5 +1,4 @@
 import {
-  Alert,
   PageSection,
   Progress,
   ProgressMeasureLocation,
@@ -12,6 +11,7 @@ import type { Schemas } from "../api/client";
 import { analysis, type StudyProgress, study, trials } from "../api/studies";
 import { StudyLabel } from "../components/labels/BenchLabels";
 import { Moment } from "../components/labels/Moment";
+import { Alert } from "../components/layout/Alert";
 import { Async, Empty } from "../components/layout/Async";
 import { type Fact, FactList } from "../components/layout/Facts";
 import { useBenchProgress } from "../components/live/useBenchProgress";

@@ -2,7 +2,6 @@ import {
   ActionList,
   ActionListGroup,
   ActionListItem,
-  Alert,
   Button,
   Flex,
   FlexItem,
@@ -18,6 +17,7 @@ import { useDialog } from "../components/dialogs/asked";
 import { Labels } from "../components/labels/Labels";
 import { VmLabel } from "../components/labels/StateLabel";
 import { AsOf, TuningLabel } from "../components/labels/TuningLabel";
+import { Alert } from "../components/layout/Alert";
 import { Async } from "../components/layout/Async";
 import { ButtonLink } from "../components/layout/ButtonLink";
 import { type Fact, Facts } from "../components/layout/Facts";
@@ -58,7 +58,11 @@ export default function Vm() {
           <ActionList>
             <ActionListGroup>
               <ActionListItem>
-                <Button variant="secondary" isDisabled={silent} onClick={() => setDialog("apply")}>
+                <Button
+                  variant="secondary"
+                  isDisabled={silent || !found.data}
+                  onClick={() => setDialog("apply")}
+                >
                   Plan and apply
                 </Button>
               </ActionListItem>

@@ -65,7 +65,7 @@ function Standing({ vm, why }: { vm: Schemas["VmView"]; why: boolean }) {
       )}
       {vm.migration && (
         <>
-          {" "}
+          {"\u2002"}
           <Link to={`/migrations/${vm.migration}`}>migrating</Link>
         </>
       )}
@@ -191,7 +191,9 @@ export default function Vms() {
             Object.keys(chosen).length > 0 ? (
               <Empty title="No VM matches" />
             ) : (
-              <Empty title="No VMs yet">VMs appear when you add their host.</Empty>
+              <Empty title="No VMs yet" action={<Link to="/hosts?do=add">Add a host</Link>}>
+                VMs appear when you add their host.
+              </Empty>
             )
           }
         >

@@ -14,6 +14,7 @@ import click
 from vmtune.client.commands.bench.files import write
 from vmtune.client.complete import references
 from vmtune.client.connection.http import Document, Query
+from vmtune.client.resolve import CAMPAIGN, is_beginning, named
 from vmtune.client.session import Session, common, pass_session
 from vmtune.client.views.output import COLORS, Column, table
 from vmtune.errors import InvalidInput
@@ -94,10 +95,11 @@ def compare(
             field="B",
             remedy="give A and B with --campaign, or the campaign alone",
         )
+    given = campaign if b is not None else a
     query: Query = {
         "a": a if b is not None else None,
         "b": b,
-        "campaign": campaign if b is not None else a,
+        "campaign": given and _whole(session, given),
         "metric": list(metrics),
         "margin_percent": None if margin is None else str(margin),
         "expected": list(expected),
@@ -119,6 +121,13 @@ def compare(
         return
     document = session.client.get("/comparisons", query)
     session.show(document, lambda: lines(document))
+
+
+def _whole(session: Session, campaign: str) -> str:
+    """The campaign's id where *campaign* may be the beginning of one; else the name that it is."""
+    if not is_beginning(campaign):
+        return campaign
+    return str(named(session.client, campaign, CAMPAIGN)["id"])
 
 
 def lines(document: Document) -> Iterator[str]:

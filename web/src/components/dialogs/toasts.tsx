@@ -1,7 +1,8 @@
 /** Short notices of what was done or refused, read out by screen readers. */
-import { Alert, AlertActionCloseButton, AlertGroup, type AlertProps } from "@patternfly/react-core";
+import { AlertActionCloseButton, AlertGroup, type AlertProps } from "@patternfly/react-core";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
 import { ApiError } from "../../api/client";
+import { Alert } from "../layout/Alert";
 
 interface Toast {
   key: number;

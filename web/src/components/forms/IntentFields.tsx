@@ -1,5 +1,4 @@
 import {
-  Alert,
   Checkbox,
   Flex,
   FlexItem,
@@ -12,6 +11,7 @@ import {
   StackItem,
 } from "@patternfly/react-core";
 import type { ProblemItem } from "../../api/client";
+import { Alert } from "../layout/Alert";
 import {
   GOALS,
   type Goal,

@@ -18,22 +18,22 @@ export const GOALS: Record<
 > = {
   max_silence_ms: {
     label: "Silence at most",
-    help: "How long the guest may stand still, such as 500 ms",
+    help: "How long the guest may stand still, such as 500\u00a0ms",
     words: (bound) => `silence of at most ${duration(bound)}`,
   },
   deadline_s: {
     label: "Within",
-    help: "From its start until it has moved, such as 2 min",
+    help: "From its start until it has moved, such as 2\u00a0min",
     words: (bound) => `within ${duration(bound * 1000)}`,
   },
   max_slowdown_percent: {
     label: "Slowdown at most",
-    help: "CPU time that the guest may lose, such as 20 %",
+    help: "CPU time that the guest may lose, such as 20\u00a0%",
     words: (bound) => `slowdown of at most ${bound} %`,
   },
   max_bandwidth_bytes_per_s: {
     label: "Bandwidth at most",
-    help: "While the guest runs, such as 100 MiB/s",
+    help: "While the guest runs, such as 100\u00a0MiB/s",
     words: (bound) => `bandwidth of at most ${rate(bound)}`,
   },
 };

@@ -2,6 +2,9 @@
 import { Label, type LabelProps } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
 
+const SHORT = 24;
+const WHOLE = { whiteSpace: "nowrap" } as const;
+
 export type Look = NonNullable<LabelProps["status"]> | undefined;
 
 const MIGRATION: Record<Schemas["MigrationState"], Look> = {
@@ -84,12 +87,16 @@ export function ApplicationLabel({ state }: { state: Schemas["ApplicationState"]
   return <Labelled look={APPLICATION[state]}>{state}</Labelled>;
 }
 
+/** A short word stays on one line: in a table the text beside it breaks instead. */
 export function Labelled({ look, children }: { look: Look; children: string }) {
+  const style = children.length <= SHORT ? WHOLE : undefined;
   return look ? (
-    <Label isCompact status={look}>
+    <Label isCompact status={look} style={style}>
       {children}
     </Label>
   ) : (
-    <Label isCompact>{children}</Label>
+    <Label isCompact style={style}>
+      {children}
+    </Label>
   );
 }

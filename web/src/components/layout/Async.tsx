@@ -1,6 +1,5 @@
 /** Loading, empty and error states, the same on every page. */
 import {
-  Alert,
   AlertActionLink,
   Bullseye,
   EmptyState,
@@ -13,6 +12,7 @@ import {
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { ApiError } from "../../api/client";
+import { Alert } from "./Alert";
 
 /** Show *children* with a query's data, or why there is none yet. Old data stays while new loads. */
 export function Async<T>({
@@ -74,19 +74,21 @@ export function Failure({
   return inline ? alert : <Stack hasGutter>{alert}</Stack>;
 }
 
-/** Nothing there yet, and what would put something there. */
+/** Nothing there yet, and what would put something there; *whole*: it is all that the page has. */
 export function Empty({
   title,
   children,
   action,
+  whole = false,
 }: {
   title: string;
   children?: ReactNode;
   action?: ReactNode;
+  whole?: boolean;
 }) {
   return (
     <Bullseye>
-      <EmptyState titleText={title} headingLevel="h2" variant="sm">
+      <EmptyState titleText={title} headingLevel={whole ? "h1" : "h2"} variant="sm">
         <EmptyStateBody>{children}</EmptyStateBody>
         {action && <EmptyStateFooter>{action}</EmptyStateFooter>}
       </EmptyState>

@@ -1,7 +1,8 @@
 /** What a preflight found: blockers first, each with its evidence and remedy. */
-import { Alert, Stack, StackItem } from "@patternfly/react-core";
+import { Stack, StackItem } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
 import { bytes, sentence } from "../text/format";
+import { Alert } from "./Alert";
 import { FactList } from "./Facts";
 
 type Finding = Schemas["FindingView"];
@@ -46,10 +47,12 @@ function Evidence({ evidence }: { evidence: Finding["evidence"] }) {
     <div style={{ marginBlockStart: "var(--pf-t--global--spacer--sm)" }}>
       <FactList
         facts={facts.map(([name, value]) => [
-          name
-            .replace(/_bytes$/, "")
-            .replaceAll("_", " ")
-            .replace(/\bcpus\b/, "CPUs"),
+          sentence(
+            name
+              .replace(/_bytes$/, "")
+              .replaceAll("_", " ")
+              .replace(/\bcpus\b/, "CPUs"),
+          ),
           name.endsWith("_bytes") && typeof value === "number" ? bytes(value) : String(value),
         ])}
       />

@@ -1,6 +1,6 @@
-import { Alert } from "@patternfly/react-core";
 import type { ProblemItem } from "../../api/client";
 import { sentence } from "../text/format";
+import { Alert } from "./Alert";
 
 /** What went wrong beside an answer that came all the same. */
 export function Problems({ problems }: { problems: readonly ProblemItem[] }) {

@@ -51,5 +51,5 @@ test("blockers come first, and evidence has its unit", () => {
   expect(inOrder([warning, blocker])).toEqual([blocker, warning]);
   rendered(<Findings findings={[warning, blocker]} />);
   expect(screen.getByText("1 MiB")).toBeVisible();
-  expect(screen.getByText("free")).toBeVisible();
+  expect(screen.getByText("Free")).toBeVisible();
 });

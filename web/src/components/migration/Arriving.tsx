@@ -1,4 +1,3 @@
-import { Alert } from "@patternfly/react-core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { Link } from "react-router";
@@ -6,6 +5,7 @@ import { ARRIVES_WITHIN_MS, type Arrival, arriving } from "../../api/arrivals";
 import { arrivals } from "../../api/queries";
 import { Moment } from "../labels/Moment";
 import { TunableName } from "../labels/TunableName";
+import { Alert } from "../layout/Alert";
 import { useValueText } from "../text/useValueText";
 
 /** The VMs that arrive somewhere now, by migrations that others began. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+  bounded,
   bytes,
   count,
   counted,
@@ -34,6 +35,20 @@ test.each([
 
 test("a sentence begins as one", () => {
   expect([sentence("no profile"), sentence("")]).toEqual(["No profile", ""]);
+});
+
+test.each([
+  "vmtune forecast VM",
+  "`vmtune vm list` shows them",
+  "libvirt's log",
+  "web1 is gone",
+  "a/b",
+])("%s begins with a name, which stays as it is", (text) => expect(sentence(text)).toBe(text));
+
+test("bounds are written with one sign", () => {
+  expect(bounded("<= -91 %")).toBe("≤\u00a0-91 %");
+  expect(bounded(">= 1.28 times")).toBe("≥\u00a01.28 times");
+  expect(bounded("-96 %")).toBe("-96 %");
 });
 
 test.each([

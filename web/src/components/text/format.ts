@@ -37,13 +37,21 @@ export function duration(milliseconds: number): string {
 
 const UNIT = /(?<=\d) (?=(?:%|[mµn]?s|min|h|[KMGTP]?i?B(?:\/s)?)(?!\w))|(?<=[<>]=?) (?=\d)/g;
 
+/** Bounds as pages write them: "<= -91 %" as "≤ -91 %". */
+export function bounded(text: string): string {
+  return text.replace(/<= ?/g, "≤\u00a0").replace(/>= ?/g, "≥\u00a0");
+}
+
 /** No number is torn from its unit where a line ends: "95 %", "1.5 GiB", "> 10 s". */
 export function unbroken(text: string | undefined): string {
   return (text ?? "").replace(UNIT, "\u00a0");
 }
 
-/** "no profile" as "No profile". */
+const NAME = /^(?:(?:libvirt|multifd|qemu|virsh|vmtune)\b|\S*[\d_=/.`"'])/;
+
+/** "no profile" as "No profile"; commands and other names at the beginning stay as they are. */
 export function sentence(text: string): string {
+  if (NAME.test(text)) return text;
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

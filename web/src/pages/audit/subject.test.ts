@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pageOf } from "./subject";
+import { pageOf, shortened } from "./subject";
 
 test.each([
   ["run 55e55ea5-e5a7-4139-b010-2b4796b6656b", "/bench/runs/55e55ea5-e5a7-4139-b010-2b4796b6656b"],
@@ -11,4 +11,10 @@ test.each([
   ["", null],
 ])("%s leads to %s", (subject, page) => {
   expect(pageOf(subject)).toBe(page);
+});
+
+test("ids are short", () => {
+  const id = "55e55ea5-e5a7-4139-b010-2b4796b6656b";
+  expect(shortened(`host a, evacuation ${id}`)).toBe("host a, evacuation 55e55ea5");
+  expect(shortened("profile slow link/2")).toBe("profile slow link/2");
 });

@@ -18,3 +18,10 @@ export function pageOf(subject: string): string | null {
   }
   return `${PAGES[what]}/${encodeURIComponent(key)}`;
 }
+
+const ID = /\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
+
+/** The same with short ids, as the command line has them: `run 55e55ea5`. */
+export function shortened(subject: string): string {
+  return subject.replace(ID, "$1");
+}

@@ -18,7 +18,7 @@ export function ReferenceTable({
   const ratios = table.rows.some((row) => row.ratios.length > 0);
   const changes = table.rows.some((row) => row.change !== null);
   return (
-    <Wide label={table.title}>
+    <Wide label={`Table: ${table.title}`}>
       {!titled && (
         <Title headingLevel="h3" size="md">
           {table.title}

@@ -2,6 +2,9 @@ import {
   Button,
   FormSelect,
   FormSelectOption,
+  InputGroup,
+  InputGroupItem,
+  InputGroupText,
   MenuToggle,
   SearchInput,
   Select,
@@ -63,12 +66,17 @@ export function RunFilters() {
           />
         </ToolbarItem>
         <ToolbarItem>
-          <TextInput
-            type="date"
-            aria-label="Created on this day or later"
-            value={search.get("since") ?? ""}
-            onChange={(_event, day) => set("since", day)}
-          />
+          <InputGroup>
+            <InputGroupText>Since</InputGroupText>
+            <InputGroupItem>
+              <TextInput
+                type="date"
+                aria-label="Created on this day or later"
+                value={search.get("since") ?? ""}
+                onChange={(_event, day) => set("since", day)}
+              />
+            </InputGroupItem>
+          </InputGroup>
         </ToolbarItem>
         {search.size > 0 && (
           <ToolbarItem>

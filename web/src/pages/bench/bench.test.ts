@@ -39,6 +39,7 @@ test("documents become facts with units", () => {
     kvm: true,
     steps: [{ when: { after_iterations: 3 } }],
     flags: ["a", "b"],
+    sysctls: { "vm.max_map_count": "65530" },
     nothing: null,
     none: [],
   };
@@ -50,5 +51,6 @@ test("documents become facts with units", () => {
     ["KVM", "yes"],
     ["Steps 1 when after iterations", "3"],
     ["Flags", "a, b"],
+    ["sysctl vm.max_map_count", "65530"],
   ]);
 });

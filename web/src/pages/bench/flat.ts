@@ -27,6 +27,8 @@ const UNITS: readonly (readonly [ending: string, unit: string])[] = [
 ];
 
 function words(path: string): string {
+  // A kernel's setting keeps its name: "sysctl vm.max_map_count".
+  if (path.startsWith("sysctls ")) return path.replace("sysctls", "sysctl");
   const said = path.replace(/(_bytes|_percent|_mb_per_s|_ms|_s)$/, "").replaceAll("_", " ");
   const begun = said.charAt(0).toUpperCase() + said.slice(1);
   return begun

@@ -1,5 +1,4 @@
 import {
-  Alert,
   Button,
   Form,
   FormFieldGroup,
@@ -14,6 +13,7 @@ import TimesIcon from "@patternfly/react-icons/dist/esm/icons/times-icon";
 import { useQuery } from "@tanstack/react-query";
 import type { ProblemItem } from "../../api/client";
 import { tunables } from "../../api/queries";
+import { Alert } from "../../components/layout/Alert";
 import { ProfileOrNone } from "../bench/ProfileOrNone";
 import { TestbedAndQemu } from "../bench/TestbedAndQemu";
 import { type DraftArm, type DraftValue, newArm, problemsOf } from "./draft";

@@ -1,5 +1,5 @@
-import { Alert } from "@patternfly/react-core";
 import type { ProblemItem } from "../../api/client";
+import { Alert } from "../../components/layout/Alert";
 import { FactList } from "../../components/layout/Facts";
 import { type Draft, LOADS } from "./draft";
 

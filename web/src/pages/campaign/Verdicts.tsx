@@ -1,7 +1,7 @@
-import { Alert } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
 import { comparison } from "../../api/bench";
 import type { Schemas } from "../../api/client";
+import { Alert } from "../../components/layout/Alert";
 import { Async } from "../../components/layout/Async";
 import { ButtonLink } from "../../components/layout/ButtonLink";
 import { Section } from "../bench/Section";

@@ -1,5 +1,6 @@
-import { Alert, Button } from "@patternfly/react-core";
+import { Button } from "@patternfly/react-core";
 import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
+import { Alert } from "../../components/layout/Alert";
 import { Td } from "../../components/tables/Td";
 import { Section } from "../bench/Section";
 import type { Report } from "./pairs";

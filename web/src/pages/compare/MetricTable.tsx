@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { VerdictLabel } from "../../components/labels/BenchLabels";
 import { Td } from "../../components/tables/Td";
-import { unbroken } from "../../components/text/format";
+import { bounded, unbroken } from "../../components/text/format";
 import { MetricName } from "../bench/MetricName";
 import { Wide } from "../bench/Wide";
 import { type Comparison, metricOf, type Pair, type Report } from "./pairs";
@@ -88,18 +88,18 @@ function MetricRow({
           <Arm comparison={comparison} side={1} />
         </Td>
         <Td dataLabel="Effect" modifier="nowrap">
-          {comparison.text.effect}
+          {bounded(comparison.text.effect)}
           {comparison.text.times && (
             <>
               <br />
-              <small>{comparison.text.times}</small>
+              <small>{bounded(comparison.text.times)}</small>
             </>
           )}
         </Td>
         <Td dataLabel="Interval" modifier="nowrap">
           {comparison.text.interval}
         </Td>
-        <Td dataLabel="Medians">{comparison.text.of_medians}</Td>
+        <Td dataLabel="Medians">{bounded(comparison.text.of_medians)}</Td>
         <Td dataLabel="Verdict">
           <VerdictLabel comparison={comparison} />
         </Td>

@@ -2,6 +2,7 @@ import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { Link } from "react-router";
 import { VerdictLabel } from "../../components/labels/BenchLabels";
 import { Td } from "../../components/tables/Td";
+import { bounded } from "../../components/text/format";
 import { metricOf, type Pair, primaryOf, type Report } from "./pairs";
 
 /** A row for each pair of arms under each set of conditions: what the primary metric says. */
@@ -49,7 +50,7 @@ export function PairTable({
               <Td dataLabel="Conditions">{pair.title}</Td>
               <Td dataLabel="Metric">{metricOf(report, metric)?.title ?? metric}</Td>
               <Td dataLabel="Effect" modifier="nowrap">
-                {primary.text.effect}
+                {bounded(primary.text.effect)}
               </Td>
               <Td dataLabel="Interval" modifier="nowrap">
                 {primary.text.interval}

@@ -67,7 +67,7 @@ test("a row tells both arms, the effect with its interval, and the verdict, with
 
 test("where there is no ratio the difference is told, with an open end and its bound", () => {
   const row = within(table()).getByRole("row", { name: /Ring-full exits/ });
-  expect(within(row).getByText("<= -9", { exact: false })).toBeVisible();
+  expect(within(row).getByText("≤ -9", { exact: false })).toBeVisible();
   expect(within(row).getByText("up to -2")).toBeVisible();
 });
 

@@ -1,5 +1,7 @@
 /** Comparisons drawn: each run's value, and each metric's effect with its interval. */
+
 import type { ChartOption } from "../../components/charts/Chart";
+import { bounded } from "../../components/text/format";
 import { measure, ratio } from "../../components/text/measure";
 import { type Comparison, metricOf, type Pair, type Report, unitOf } from "./pairs";
 
@@ -229,5 +231,5 @@ function short(name: string): string {
 function told(report: Report, row: Comparison | undefined): string {
   if (row === undefined) return "";
   const { metric } = row.criterion;
-  return `${metricOf(report, metric)?.title ?? metric}: ${row.text.effect} (${row.text.interval})`;
+  return `${metricOf(report, metric)?.title ?? metric}: ${bounded(row.text.effect)} (${row.text.interval})`;
 }

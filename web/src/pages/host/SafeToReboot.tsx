@@ -1,6 +1,6 @@
-import { Alert } from "@patternfly/react-core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { host, vms } from "../../api/queries";
+import { Alert } from "../../components/layout/Alert";
 import { rowsOf } from "../../components/tables/ListTable";
 
 /** Of a host in maintenance: whether VMs still run on it. Nothing where it is not in maintenance. */

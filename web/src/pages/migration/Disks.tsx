@@ -1,5 +1,4 @@
 import {
-  Alert,
   Progress as Bar,
   Card,
   CardBody,
@@ -12,6 +11,7 @@ import {
 } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
 import type { CopyProgress } from "../../api/progress";
+import { Alert } from "../../components/layout/Alert";
 import { behind, copied } from "../../components/migration/copying";
 import { about } from "../../components/migration/outlook";
 import { duration, rate } from "../../components/text/format";

@@ -1,9 +1,10 @@
-import { Alert, Card, CardBody, CardTitle } from "@patternfly/react-core";
+import { Card, CardBody, CardTitle } from "@patternfly/react-core";
 import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { rounds, samples } from "../../api/queries";
 import { Chart } from "../../components/charts/Chart";
+import { Alert } from "../../components/layout/Alert";
 import { Async } from "../../components/layout/Async";
 import { type Fact, FactList } from "../../components/layout/Facts";
 import { count, duration, percent } from "../../components/text/format";

@@ -1,10 +1,11 @@
-import { Alert, Button, Form, FormGroup, FormHelperText, TextInput } from "@patternfly/react-core";
+import { Button, Form, FormGroup, FormHelperText, TextInput } from "@patternfly/react-core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { recoverMigration } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { Confirm } from "../../components/dialogs/Confirm";
 import { useToasts } from "../../components/dialogs/toasts";
+import { Alert } from "../../components/layout/Alert";
 
 /** What an interrupted post-copy means, and the way out. */
 export function Recover({ record }: { record: Schemas["MigrationView"] }) {

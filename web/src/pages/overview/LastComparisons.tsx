@@ -14,6 +14,7 @@ import type { Schemas } from "../../api/client";
 import { VerdictLabel } from "../../components/labels/BenchLabels";
 import { Moment } from "../../components/labels/Moment";
 import { Async } from "../../components/layout/Async";
+import { bounded } from "../../components/text/format";
 import { metricOf, pairsOf, primaryOf } from "../compare/pairs";
 
 const SHOWN = 3;
@@ -74,7 +75,7 @@ function One({ campaign }: { campaign: Schemas["CampaignView"] }) {
                   <ListItem key={pair.id}>
                     {pair.b} compared to {pair.a}: {metricOf(report, metric)?.title ?? metric}{" "}
                     {primary.effect
-                      ? `${primary.text.effect} (${primary.text.interval})`
+                      ? `${bounded(primary.text.effect)} (${primary.text.interval})`
                       : `(${primary.reason})`}{" "}
                     <VerdictLabel comparison={primary} />
                   </ListItem>

@@ -23,7 +23,7 @@ export function LiveMigrations({ moves }: { moves: readonly Move[] }) {
           <p>No running migrations.</p>
         ) : (
           // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it by that
-          <section className="vt-scroll" aria-labelledby="running" tabIndex={0}>
+          <section className="vt-scroll" aria-label="Progress of each" tabIndex={0}>
             <Running migrations={running} />
             {running.length > SHOWN && <p>and {count(running.length - SHOWN)} more</p>}
           </section>

@@ -40,7 +40,7 @@ export function Begin({ begin }: { begin: (source: Source, name: string) => void
                   .filter((each) => each.source === "")
                   .map((each) => (
                     <Card key={each.name} isCompact component="div">
-                      <CardTitle component="h3">{each.title}</CardTitle>
+                      <CardTitle component="h2">{each.title}</CardTitle>
                       <CardBody>
                         <small>{each.description}</small>
                       </CardBody>

@@ -1,5 +1,4 @@
 import {
-  Alert,
   Button,
   Flex,
   FlexItem,
@@ -16,6 +15,7 @@ import { Link } from "react-router";
 import { ApiError, type Schemas } from "../../api/client";
 import { IntentFields } from "../../components/forms/IntentFields";
 import { StickyActions } from "../../components/forms/StickyActions";
+import { Alert } from "../../components/layout/Alert";
 import { Failure } from "../../components/layout/Async";
 import { counted } from "../../components/text/format";
 import { Begin } from "./Begin";

@@ -8,6 +8,12 @@ import { measure, number } from "../../components/text/measure";
 import { MetricName } from "../bench/MetricName";
 import { Section } from "../bench/Section";
 
+/** A share of one run is no number: it is so, or it is not. */
+export function said(row: Pick<Schemas["MetricView"], "name" | "unit">, value: number): string {
+  if (row.name === "completed") return value === 1 ? "yes" : "no";
+  return measure(value, row.unit);
+}
+
 /** What a run was reduced to. A figure that could not be had is missing, never 0. */
 export function Metrics({ values }: { values: Schemas["RunView"]["metrics"] }) {
   const table = useQuery(metrics);
@@ -40,7 +46,7 @@ export function Metrics({ values }: { values: Schemas["RunView"]["metrics"] }) {
                         />
                       </Td>
                       <Td dataLabel="Value" modifier="nowrap">
-                        {measure(values[row.name] ?? 0, row.unit)}
+                        {said(row, values[row.name] ?? 0)}
                       </Td>
                       <Td dataLabel="Group">{row.group}</Td>
                     </Tr>

@@ -1,5 +1,4 @@
 import {
-  Alert,
   Button,
   ClipboardCopy,
   Form,
@@ -9,6 +8,7 @@ import {
   ModalHeader,
 } from "@patternfly/react-core";
 import type { FormEvent, ReactNode } from "react";
+import { Alert } from "../../components/layout/Alert";
 import { Failure } from "../../components/layout/Async";
 
 /** What was created: *secret* is shown now and never again. */

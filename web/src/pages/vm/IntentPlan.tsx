@@ -1,5 +1,4 @@
 import {
-  Alert,
   Button,
   Card,
   CardBody,
@@ -14,6 +13,7 @@ import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { differences, type Stated } from "../../components/forms/intent";
 import { TunableName } from "../../components/labels/TunableName";
+import { Alert } from "../../components/layout/Alert";
 import { Failure } from "../../components/layout/Async";
 import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
 import { counted } from "../../components/text/format";

@@ -1,10 +1,11 @@
-import { Alert, AlertActionLink, GridItem } from "@patternfly/react-core";
+import { AlertActionLink, GridItem } from "@patternfly/react-core";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { Labels } from "../../components/labels/Labels";
 import { Moment } from "../../components/labels/Moment";
 import { VmLabel } from "../../components/labels/StateLabel";
 import { AsOf, TuningLabel } from "../../components/labels/TuningLabel";
+import { Alert } from "../../components/layout/Alert";
 import { type Fact, Facts } from "../../components/layout/Facts";
 import { History } from "./History";
 

@@ -1,5 +1,4 @@
 import {
-  Alert,
   Button,
   Card,
   CardBody,
@@ -12,6 +11,7 @@ import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { forecastVm } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { profiles } from "../../api/queries";
+import { Alert } from "../../components/layout/Alert";
 import { Failure } from "../../components/layout/Async";
 import { about, helps } from "../../components/migration/outlook";
 import { type ColumnOf, ListTable } from "../../components/tables/ListTable";

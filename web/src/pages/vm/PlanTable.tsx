@@ -1,15 +1,8 @@
-import {
-  Alert,
-  ExpandableSection,
-  Label,
-  List,
-  ListItem,
-  Stack,
-  StackItem,
-} from "@patternfly/react-core";
+import { ExpandableSection, Label, List, ListItem, Stack, StackItem } from "@patternfly/react-core";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { TunableName } from "../../components/labels/TunableName";
+import { Alert } from "../../components/layout/Alert";
 import { Findings } from "../../components/layout/Findings";
 import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
 import { counted, unbroken } from "../../components/text/format";

@@ -1,7 +1,8 @@
-import { Alert, AlertActionLink, type AlertProps, GridItem } from "@patternfly/react-core";
+import { AlertActionLink, type AlertProps, GridItem } from "@patternfly/react-core";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { Moment } from "../../components/labels/Moment";
+import { Alert } from "../../components/layout/Alert";
 
 type Vm = Pick<Schemas["VmDetail"], "tuning" | "tuning_state">;
 

@@ -1,16 +1,9 @@
-import {
-  Alert,
-  Button,
-  Form,
-  Modal,
-  ModalBody,
-  ModalFooter,
-  ModalHeader,
-} from "@patternfly/react-core";
+import { Button, Form, Modal, ModalBody, ModalFooter, ModalHeader } from "@patternfly/react-core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useId, useRef, useState } from "react";
 import type { VmFilter } from "../../api/queries";
 import { everyVm, type VmRow } from "../../api/tuning";
+import { Alert } from "../../components/layout/Alert";
 import { counted } from "../../components/text/format";
 import { BulkFields } from "./BulkFields";
 import { BulkResults } from "./BulkResults";

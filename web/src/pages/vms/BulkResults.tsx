@@ -1,5 +1,4 @@
 import {
-  Alert,
   Flex,
   FlexItem,
   Progress,
@@ -9,6 +8,7 @@ import {
 } from "@patternfly/react-core";
 import { Link } from "react-router";
 import { Labelled, type Look } from "../../components/labels/StateLabel";
+import { Alert } from "../../components/layout/Alert";
 import { Failure } from "../../components/layout/Async";
 import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
 import { count, counted } from "../../components/text/format";

@@ -1,0 +1,8 @@
+import { expect, test } from "vitest";
+import { said } from "./Metrics";
+
+test("whether one run completed is no number", () => {
+  const completed = { name: "completed", unit: "" } as const;
+  expect([said(completed, 0), said(completed, 1)]).toEqual(["no", "yes"]);
+  expect(said({ name: "iterations", unit: "count" }, 1)).toBe("1");
+});
