@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.support.api import Api
 from tests.support.fakes import VM
 from tests.support.stub_service import StubService, page
 from tests.unit.client.conftest import Vmtune
+from vmtune.client.views.forecast import lines
 from vmtune.engine import dirty_probe
 
 
@@ -222,3 +224,19 @@ def test_a_migration_without_a_forecast_of_before_says_why(
     service.on("GET", path, {"items": [], "none_before": reason})
     said = " ".join(vmtune("migration", "show", record["id"]).out.split())
     assert "forecast before it: none: nobody measured it" in said
+
+
+def test_no_line_is_wider_than_a_terminal(
+    service: StubService, vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(service, candidate("fast", NEVER), candidate("slow", ENDS))
+    found = vmtune("forecast", "db1", "--to", "rack2", "--json").document
+    found["probe"]["points"] = [
+        {"after_ms": ms, "dirty_bytes": 123_456_789} for ms in (100, 1_000, 4_000, 8_000, 16_000)
+    ]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = list(lines(found))
+    assert max(len(each) for text in shown for each in text.splitlines()) <= 80
+    assert any("It dirties" in text for text in shown)

@@ -21,7 +21,7 @@ _WORTH_A_WORD = 0.05
 def lines(document: Document) -> Iterator[str]:
     """What was measured, a line for each profile, then what would help and what is not known."""
     yield f"{document['vm_name']} from {document['source']} to {document['destination']}"
-    yield _measured(document["probe"])
+    yield from prose(_measured(document["probe"]))
     yield ""
     columns = (
         Column("PROFILE"),
@@ -86,19 +86,19 @@ def _remarks(each: Document, *, alone: bool) -> Iterator[str]:
     found = each["prospect"]
     if found is not None and found["needs"] is not None:
         yield ""
-        yield f"{name}will not end by itself{helps(found['needs'])}"
+        yield from prose(f"{name}will not end by itself{helps(found['needs'])}")
     throughput = each["throughput"]
     if throughput is not None:
         pace = _range(throughput["bytes_per_s"], rate)
         count = throughput["records"]
         said = f"by {count} recorded migration{'' if count == 1 else 's'}"
-        yield f"{name}throughput {pace}, {said if count else 'by what is set or given'}"
+        yield from prose(f"{name}throughput {pace}, {said if count else 'by what is set or given'}")
     correction = corrections(each)
     if correction:
-        yield f"{name}{correction}, which also say how wide the bounds are"
+        yield from prose(f"{name}{correction}, which also say how wide the bounds are")
     copy = each["copy_of_disks"]
     if copy is not None:
-        yield f"{name}{_copy(copy)}"
+        yield from prose(f"{name}{_copy(copy)}")
     for code in each["blockers"]:
         yield paint(f"{name}the plan has a blocker: {code}", "red")
     for note in each["notes"]:
