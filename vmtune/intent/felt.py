@@ -60,7 +60,9 @@ class Felt:
         silence_ms = totals.downtime_ms
         paused = record.did(StepAction.PAUSE)
         if paused is not None:
-            silence_ms = max(silence_ms, totals.total_time_ms - paused.at_ms)
+            # Both by vmtune's clock, which begins somewhat earlier than QEMU's.
+            ended_ms = max(totals.total_time_ms, self._last_at_ms or 0)
+            silence_ms = max(silence_ms, ended_ms - paused.at_ms)
         unseen = self.until_ms(totals, silence_ms) is not None
         waited = self._postcopy or record.did(StepAction.POSTCOPY) is not None
         return Happened(
