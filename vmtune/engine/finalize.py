@@ -52,6 +52,11 @@ _CAME_BACK = Problem(
     "keep the service running while VMs migrate",
 )
 
+BOUND = "max_cpu_throttle_percent"
+THROTTLES = frozenset({"cpu_throttle_initial_percent", "cpu_throttle_increment_percent"})
+"""What libvirt would restore, and cannot where steering has set the bound of the throttle, which
+libvirt does not know: QEMU refuses the first throttle of before next to it."""
+
 CarryOver = Callable[[UUID, Driver], Awaitable[Sequence[Outcome]]]
 """Sets the VM's applied values on the destination, too: QEMU does not migrate them."""
 
@@ -209,6 +214,8 @@ async def _restore_journal(record: Migration, source: Driver) -> tuple[Problem, 
     restored."""
     try:
         by_libvirt = await _restored_by_libvirt(source) if record.journal else frozenset()
+        if any(change.tunable == BOUND for change in record.journal):
+            by_libvirt -= THROTTLES
         ours = [change for change in record.journal if change.tunable not in by_libvirt]
         outcomes = await restore(source, record.vm, ours) if ours else []
     except NotFound:

@@ -25,7 +25,7 @@ from vmtune.engine.controllers import Controllers, Past
 from vmtune.engine.copy_watch import CopyWatch
 from vmtune.engine.end_state import Evidence
 from vmtune.engine.expectation import Expectation
-from vmtune.engine.finalize import CarryOver, finalize
+from vmtune.engine.finalize import THROTTLES, CarryOver, finalize
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.postcopy_watch import GuestLost, PostcopyWatch
 from vmtune.engine.read_back import read_running
@@ -58,7 +58,7 @@ from vmtune.model.migration.record import (
     Snapshot,
     Trigger,
 )
-from vmtune.model.plan.changes import in_order, undo
+from vmtune.model.plan.changes import Change, in_order, undo
 from vmtune.model.plan.outcome import Status
 from vmtune.model.plan.plan import Plan
 from vmtune.model.plan.readback import before_starting, in_setup
@@ -177,7 +177,8 @@ class MigrationSession:
         record = await self.notes.record()
         changes = plan.changes_now()
         if record.state is MigrationState.QUEUED:
-            journal = tuple(undo(changes, plan.readings))
+            noted = changes if record.intent is None else [*changes, *_throttles(plan)]
+            journal = tuple(undo(noted, plan.readings))
             outcomes = tuple(before_starting(item, plan) for item in plan.items)
             fields = MigrationFields(
                 state=MigrationState.PREPARING, journal=journal, outcomes=outcomes
@@ -476,6 +477,11 @@ class MigrationSession:
         problems = (await self.notes.record()).problems
         if _HANGS not in problems:
             await self.notes.save(MigrationFields(problems=(*problems, _HANGS)))
+
+
+def _throttles(plan: Plan) -> list[Change]:
+    """What is set with the start, and steering may bound meanwhile."""
+    return [Change(n, v) for n, v in plan.migrate_values().items() if n in THROTTLES]
 
 
 async def _abort(source: Driver, vm: UUID) -> None:
