@@ -201,12 +201,19 @@ def why_not_packaged() -> str:
 
 
 @contextmanager
-def live_machines(*, https: bool = False, service_on: str = "a", **changes: Any) -> Iterator[Live]:
+def live_machines(
+    *,
+    https: bool = False,
+    service_on: str = "a",
+    environment: Mapping[str, str] | None = None,
+    **changes: Any,
+) -> Iterator[Live]:
     """Machines, and a service on one of them that knows no host yet.
 
     :param https: it listens on the management network, too, with the machine's certificate, and
         lets libvirt's hook write what a destination needs.
     :param service_on: which of them has this machine's own root, and the service.
+    :param environment: more settings of the service, as variables.
     :param changes: of the lab's settings.
     """
     with machine_settings(**changes) as settings:
@@ -214,8 +221,8 @@ def live_machines(*, https: bool = False, service_on: str = "a", **changes: Any)
         folder = settings.folder / "service"
         folder.mkdir()
         where = status.hosts["abc".index(service_on)]
-        environment = _listening(settings, service_on) if https else {}
-        service = MachineService(folder, where, environment)
+        listening = _listening(settings, service_on) if https else {}
+        service = MachineService(folder, where, {**listening, **(environment or {})})
         try:
             service.start()
             yield Live(settings, service, status)

@@ -23,6 +23,7 @@ from uuid import UUID
 from vmtune.errors import InvalidInput
 from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.model.migration.record import MigrationState
+from vmtune.model.shown import shown
 
 _PREFIX = "whsec_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -189,7 +190,7 @@ def check_url(url: str) -> str:
     if parts.scheme in ("http", "https") and usable and plain and visible and len(url) <= _MAX_URL:
         return url
     raise InvalidInput(
-        f"{url[:100]!r} is not a URL that notifications can be sent to",
+        f"{shown(url)} is not a URL that notifications can be sent to",
         field="url",
         remedy="write https://NAME/PATH, without a user and a fragment",
     )

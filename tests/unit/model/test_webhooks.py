@@ -107,6 +107,13 @@ def test_a_url_that_is_none_is_refused(url: str) -> None:
         check_url(url)
 
 
+@pytest.mark.parametrize("user", ["u:hunter2", "hunter2", ":hunter2"])
+def test_a_refusal_does_not_say_the_password(user: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        check_url(f"https://{user}@a/?key=hunter2")
+    assert "hunter2" not in str(refused.value.problems)
+
+
 def test_events_are_those_of_the_table() -> None:
     assert len(check_events([])) == 6
     assert check_events(["vm.drifted", "migration.ended"]) == ("migration.ended", "vm.drifted")

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from urllib.parse import unquote
 
 from vmtune.errors import InvalidInput
+from vmtune.model.shown import shown
 
 _URI = re.compile(
     r"(?P<scheme>qemu(?:\+(?:unix|tcp|ssh|tls|libssh|libssh2))?|qmp\+unix)://"
@@ -73,7 +74,7 @@ def check_uri(uri: str, what: str = "uri", keys_dir: PurePath | None = None) -> 
     parts = match["path"].split("/") if match else []
     if match is None or (remote and not match["server"]) or ".." in parts:
         raise InvalidInput(
-            f"{uri[:100]!r} is not a host that vmtune can drive",
+            f"{shown(uri)} is not a host that vmtune can drive",
             field=what,
             remedy="write a libvirt URI such as qemu:///system or qemu+ssh://root@NAME/system, "
             "or qmp+unix:///FOLDER for a folder of QMP sockets; a password cannot be part of it",
@@ -84,7 +85,7 @@ def check_uri(uri: str, what: str = "uri", keys_dir: PurePath | None = None) -> 
         _check_parameter(uri, what, name, unquote(raw), keys_dir)
         if name in given:
             raise InvalidInput(
-                f"{uri[:100]!r} has the parameter {name} twice",
+                f"{shown(uri)} has the parameter {name} twice",
                 field=what,
                 remedy="write it once",
             )
@@ -95,20 +96,20 @@ def check_uri(uri: str, what: str = "uri", keys_dir: PurePath | None = None) -> 
 def _check_parameter(uri: str, what: str, name: str, value: str, keys_dir: PurePath | None) -> None:
     if name not in _PARAMETERS:
         raise InvalidInput(
-            f"{uri[:100]!r} has the parameter {name[:40]}, which vmtune does not pass on",
+            f"{shown(uri)} has the parameter {name[:40]}, which vmtune does not pass on",
             field=what,
             remedy=f"leave it out; vmtune passes on {', '.join(sorted(_PARAMETERS))}",
         )
     accepts, meaning = _PARAMETERS[name]
     if not accepts(value):
         raise InvalidInput(
-            f"the parameter {name} of {uri[:100]!r} is not {meaning}",
+            f"the parameter {name} of {shown(uri)} is not {meaning}",
             field=what,
             remedy=f"write {meaning}",
         )
     if name in _SECRETS and (keys_dir is None or keys_dir not in PurePath(value).parents):
         raise InvalidInput(
-            f"the parameter {name} of {uri[:100]!r} names a file outside of {keys_dir}",
+            f"the parameter {name} of {shown(uri)} names a file outside of {keys_dir}",
             field=what,
             remedy=f"put the file below {keys_dir}, or change the setting connection_keys_dir",
         )
