@@ -197,6 +197,8 @@ class TestSetting:
             "iothread_aio_max_batch": 6,
         }
         before = (await bench.source.vm_facts(bench.vm)).readings
+        if BUILT_IN["iothread_poll_weight"].in_release(bench.qemu):
+            wanted["iothread_poll_weight"] = 5
         changes = [Change(name, value) for name, value in wanted.items()]
         await bench.source.write(bench.vm, in_order(changes, before))
         readings = await bench.source.read(bench.vm, list(wanted))

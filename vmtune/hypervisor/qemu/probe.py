@@ -35,7 +35,7 @@ _VIRTIO_BLK = (
 )
 _PERIPHERALS = ("/machine/peripheral", "/machine/peripheral-anon")
 _WITH_ACCELERATORS = Version(11)
-_IOTHREAD_LISTED = ("poll-max-ns", "poll-grow", "poll-shrink", "aio-max-batch")
+_IOTHREAD_LISTED = ("poll-max-ns", "poll-grow", "poll-shrink", "poll-weight", "aio-max-batch")
 _POOL = ("thread-pool-min", "thread-pool-max")
 _QUEUES = ("num-queues", "queue-size")
 
@@ -364,6 +364,7 @@ async def find_main_loop(monitor: Monitor) -> str:
 
 _METHODS: dict[ProgramFile, frozenset[str]] = {}
 _NO_PROCESS = "it is not in QMP, and QEMU's process cannot be seen"
+_NOT_THERE = "this QEMU does not have it"
 _NO_PARTS = {
     QmpKind.IOTHREAD: "the VM has no iothread",
     QmpKind.DEVICE: "the VM has no virtio-blk disk",
@@ -372,7 +373,7 @@ _NO_PARTS = {
 
 def _single(value: Value | None) -> Reading:
     if value is None:
-        return Reading(None, why_unknown="this QEMU does not have it")
+        return Reading(None, why_unknown=_NOT_THERE)
     return Reading(value) if value != "" else Reading(None, why_unknown="it is not set")
 
 
@@ -395,7 +396,7 @@ def _of_parts(row: Tunable, kind: QmpKind, parts: Parts) -> Reading:
     values = {owner: values[name] for owner, values in parts.items() if name in values}
     if kind is QmpKind.MAIN_LOOP:
         return _single(next(iter(values.values()), None))
-    return Reading.of_parts(values, _NO_PARTS[kind])
+    return Reading.of_parts(values, _NOT_THERE if parts else _NO_PARTS[kind])
 
 
 def _kind(row: Tunable) -> QmpKind | None:

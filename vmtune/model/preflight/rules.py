@@ -146,6 +146,8 @@ def _has(tunable: Tunable, vm: VmFacts) -> bool:
             return tunable.qmp.name in vm.parameters
         case QmpKind.QOM | QmpKind.COMMAND:
             return tunable.name in vm.pack_offers
+        case QmpKind.IOTHREAD:
+            return tunable.in_release(vm.qemu)
         case _:
             return True
 

@@ -43,6 +43,7 @@ from vmtune.model.versions import Version
 
 EXAMPLES: list[tuple[str, str, Situation]] = [
     ("not_offered_by_qemu", "dirty_limit", situation({"dirty_limit": True}, vm=vm(QEMU_7))),
+    ("not_offered_by_qemu", "iothread_poll_weight", situation({"iothread_poll_weight": 5})),
     (
         "not_offered_by_qemu",
         "postcopy_preempt",

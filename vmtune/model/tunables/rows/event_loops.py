@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vmtune.model.tunables.rows.names import MAX_INT, MAX_INT64, iothread_call
 from vmtune.model.tunables.tunable import Kind, QmpKind, QmpName, Route, Side, Tunable
+from vmtune.model.versions import Version
 from vmtune.units import Unit
 
 
@@ -51,6 +52,17 @@ EVENT_LOOPS = (
         Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, MAX_INT,
         qmp=QmpName(QmpKind.IOTHREAD, "poll-shrink"), libvirt=iothread_call("poll_shrink"),
         zero_reads_as=2,
+        zero="QEMU's choice",
+    ),
+    # libvirt has a call for it only since 12.7, and QEMUs that have it run under older ones.
+    Tunable(
+        "iothread_poll_weight", "Weight of past polling",
+        "How little a new interval between events counts when polling adapts: one part in 2 to the "
+        "power of this; 0 is QEMU's own choice, which is 3.",
+        Kind.INTEGER, Route.LIVE, Side.SOURCE, Unit.COUNT, 0, 0, 63,
+        qmp=QmpName(QmpKind.IOTHREAD, "poll-weight"),
+        since=Version(11, 1),
+        zero_reads_as=3,
         zero="QEMU's choice",
     ),
     Tunable(
