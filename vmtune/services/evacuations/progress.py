@@ -33,7 +33,9 @@ class Progress:
 
     def publish(self, shares: Mapping[UUID, float]) -> None:
         """Publish the progress.
-        :param shares: of each moving VM, the share that is done.
+
+        :param shares: of each moving VM, the share that is done; 0 of one that waits for its turn,
+            of which nothing is said.
         """
         vms = self._states.values()
         to_move = [vm for vm in vms if not (vm.state.ended and vm.migration is None)]
@@ -50,7 +52,7 @@ class Progress:
             "moved": sum(vm.state is EvacuationVmState.MOVED for vm in vms),
             "total": len(vms),
             "remaining_s": self._remaining_s(share),
-            "vms": {str(vm): round(each, 4) for vm, each in shares.items()},
+            "vms": {str(vm): round(each, 4) for vm, each in shares.items() if each},
         }
         self._bus.progress(EventTopic.EVACUATION, self._id, data)
 

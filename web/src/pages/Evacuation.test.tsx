@@ -178,6 +178,8 @@ test("all and each are followed, paused and cancelled", async () => {
   const all = await screen.findByRole("progressbar", { name: /1 of 2 VMs moved/ });
   expect(all).toHaveAttribute("aria-valuenow", "50");
   await screen.findByRole("link", { name: "going" });
+  expect(screen.getByText("requested")).toBeVisible(); // it waits for its turn
+  expect(screen.getAllByRole("progressbar")).toEqual([all]);
   const data = {
     share: 0.8,
     moved: 1,
@@ -191,6 +193,7 @@ test("all and each are followed, paused and cancelled", async () => {
   live.take(event);
   await waitFor(() => expect(all).toHaveAttribute("aria-valuenow", "80"));
   expect(screen.getByText(/about 30 s left/)).toBeVisible();
+  expect(screen.getByText("migrating")).toBeVisible();
   const bars = screen.getAllByRole("progressbar");
   expect(bars.map((bar) => bar.getAttribute("aria-valuenow"))).toEqual(["80", "60"]);
 

@@ -137,13 +137,15 @@ function wordOf(state: EvacuationVm["state"], answers: boolean): string {
 function Detail({ vm, share }: { vm: EvacuationVm; share: number | undefined }) {
   if (vm.reason) return <>{vm.reason}</>;
   if (vm.migration === null) return null;
-  if (vm.state !== "requested") return <Link to={`/migrations/${vm.migration}`}>Migration</Link>;
+  // One that waits for its turn has no progress yet: its migration's page says what it waits for.
+  if (vm.state !== "requested" || share === undefined)
+    return <Link to={`/migrations/${vm.migration}`}>Migration</Link>;
   return (
     <Progress
       aria-label={`Progress of ${vm.name}`}
       title={<Link to={`/migrations/${vm.migration}`}>Migration</Link>}
       size="sm"
-      value={Math.round((share ?? 0) * 100)}
+      value={Math.round(share * 100)}
       measureLocation={ProgressMeasureLocation.outside}
     />
   );
