@@ -10,8 +10,8 @@ vi.mock("../api/client", async (original) => ({
   ...(await original<typeof import("../api/client")>()),
   client: asked,
 }));
-vi.mock("../components/live", () => ({ useLiveEvents: () => {} }));
-vi.mock("../components/Chart", () => ({ Chart: () => null, prepareCharts: () => {} }));
+vi.mock("../components/live/live", () => ({ useLiveEvents: () => {} }));
+vi.mock("../components/charts/Chart", () => ({ Chart: () => null, prepareCharts: () => {} }));
 
 const DISK = {
   target: "vda",

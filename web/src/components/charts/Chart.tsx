@@ -24,20 +24,33 @@ function draw(chart: EChartsType, option: ChartOption, label: string): void {
   chart.setOption({ baseOption: { ...option, aria }, media: margins(option) });
 }
 
-/** On a narrow screen no more room beside the picture than its axes need. */
-function margins({ grid }: ChartOption) {
-  const { left, right, containLabel } = (grid ?? {}) as Record<string, unknown>;
+/** On a narrow screen no more room beside the picture than its axes need, and a second line above
+ * it for the names of more than two series. */
+function margins({ grid, legend, series }: ChartOption) {
+  const { left, right, top, containLabel } = (grid ?? {}) as Record<string, unknown>;
   if (typeof left !== "number" || typeof right !== "number" || containLabel) return [];
+  const named = legend && typeof top === "number" ? top : null;
+  const two = Array.isArray(series) && series.length > 2;
+  const below = (more: number) => (named === null ? {} : { top: named + more });
   return [
     {
       query: { maxWidth: NARROW_PX },
-      option: { grid: { left: Math.min(left, 62), right: Math.min(right, 48) } },
+      option: {
+        grid: {
+          left: Math.min(left, 62),
+          right: Math.min(right, 48),
+          ...below(two ? LEGEND_LINE_PX : 0),
+        },
+      },
     },
-    { option: { grid: { left, right } } },
+    { option: { grid: { left, right, ...below(0) } } },
   ];
 }
 
 const NARROW_PX = 480;
+const LEGEND_LINE_PX = 22;
+/** Those of ECharts but for the grey that can hardly be seen on a dark page. */
+const ON_DARK = ["#5070dd", "#b6d634", "#0ca8df", "#ff994d", "#fb628b", "#3fbe95", "#ffd10a"];
 const DARK = "pf-v6-theme-dark";
 
 function watchTheme(changed: () => void): () => void {
@@ -85,7 +98,8 @@ export function Chart({
         chart.current.group = group;
         connect(group);
       }
-      draw(chart.current, { backgroundColor: "transparent", ...latest.current }, name.current);
+      const looks = { backgroundColor: "transparent", ...(dark ? { color: ON_DARK } : {}) };
+      draw(chart.current, { ...looks, ...latest.current }, name.current);
       resized = new ResizeObserver(() => chart.current?.resize());
       resized.observe(place.current);
     });
