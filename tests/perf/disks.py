@@ -5,8 +5,12 @@ memory all the time, goes there and back by three ways in turns: ``virsh migrate
 --copy-storage-all``, vmtune with the same, and vmtune with other settings. Counted from starting
 virsh until it ends, and from the POST until the migration has ended, as its record says. After each
 the image at the destination is compared with what it was made of, and with what the guest writes.
+What the source's machine sent meanwhile is counted, too: the disk and the memory.
 
-    SEED=1 python -m tests.perf.disks [times|checksums [MIGRATIONS]]
+Each round is kept in disks.jsonl of the folder that RESULTS names, if it does: with more of them a
+second call goes on where the first ended or was stopped.
+
+    SEED=1 [RESULTS=FOLDER] python -m tests.perf.disks [times|checksums [MIGRATIONS]]
 """
 
 from __future__ import annotations
@@ -15,9 +19,14 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
+from typing import Any
 
+from tests.perf.kept import Kept
 from tests.perf.report import Check, environment, finish, spread
 from tests.support.live import Live
 from tests.support.local_disks import (
@@ -56,12 +65,33 @@ class Found:
     """What came of the migrations so far.
 
     :param times_ms: of each arm.
+    :param sent_bytes: by the source's machine, likewise.
     :param wrong: what does not hold of images, one for each that has something.
     """
 
     times_ms: dict[str, list[float]] = field(default_factory=lambda: {arm: [] for arm in ARMS})
+    sent_bytes: dict[str, list[int]] = field(default_factory=lambda: {arm: [] for arm in ARMS})
     checked: int = 0
     wrong: list[str] = field(default_factory=list)
+
+    def add(self, round_: dict[str, dict[str, Any]]) -> None:
+        """Take in what came of a round, by arm."""
+        for arm, each in round_.items():
+            self.checked += 1
+            self.times_ms[arm].append(each["took_ms"])
+            self.sent_bytes[arm].append(each["sent_bytes"])
+            if each["wrong"]:
+                self.wrong.append(f"{arm}: {each['wrong']}")
+
+
+def sent_bytes(lines: Iterable[str]) -> int:
+    """What a machine's cards have sent, by its /proc/net/dev."""
+    cards = (line.partition(":") for line in lines if ":" in line)
+    return sum(int(counts.split()[8]) for name, _, counts in cards if name.strip() != "lo")
+
+
+def _sent_bytes(host: lab.HostStatus) -> int:
+    return sent_bytes(said(host, "cat", "/proc/net/dev").splitlines())
 
 
 def migrate(live: Live, arm: str, here: int, vm: lab.LabVm) -> float:
@@ -85,32 +115,54 @@ def migrate(live: Live, arm: str, here: int, vm: lab.LabVm) -> float:
     return (time.time() - begun) * 1000
 
 
-def go(live: Live, vm: lab.LabVm, disk: LocalDisk, rounds: int, found: Found) -> None:
-    """So many rounds of all arms, each of which begins another one and is on either machine."""
-    here = 0
-    for round_ in range(rounds):
-        shift = round_ % len(ARMS)
-        for arm in (*ARMS[shift:], *ARMS[:shift]):
-            took = migrate(live, arm, here, vm)
-            remove(live.status.hosts[here], disk)
-            here = 1 - here
-            wrong = wrong_on(live, live.status.hosts[here], vm, disk)
-            found.checked += 1
-            found.times_ms[arm].append(took)
-            print(f"{disk.format}, {arm}: {took:.0f} ms {wrong or 'all there'}", flush=True)
-            if wrong:
-                found.wrong.append(f"{disk.format}, {arm}: {wrong}")
+class Stage:
+    """The machines with a VM of one format, which come up when the first round needs them."""
+
+    def __init__(self, size_bytes: int, format: str) -> None:
+        self._size_bytes = size_bytes
+        self._format = format
+        self._stack = ExitStack()
+        self._up: tuple[Live, lab.LabVm, LocalDisk] | None = None
+        self._here = 0
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def round(self, number: int) -> dict[str, dict[str, Any]]:
+        """Migrate by all arms, from wherever the VM is; each round begins with another arm."""
+        if self._up is None:
+            live = self._stack.enter_context(live_machines())
+            own_file_systems(live, 2 * self._size_bytes + GIB // 2)
+            disk = make_disk(live, self._size_bytes, self._format, f"{SEED} {self._format}")
+            vm = self._stack.enter_context(vm_on(live, disk, GUEST, MEMORY_BYTES))
+            self._up = live, vm, disk
+        shift = number % len(ARMS)
+        return {arm: self._one(*self._up, arm) for arm in (*ARMS[shift:], *ARMS[:shift])}
+
+    def _one(self, live: Live, vm: lab.LabVm, disk: LocalDisk, arm: str) -> dict[str, Any]:
+        source, there = (live.status.hosts[i] for i in (self._here, 1 - self._here))
+        before = _sent_bytes(source)
+        took_ms = migrate(live, arm, self._here, vm)
+        sent = _sent_bytes(source) - before
+        remove(source, disk)
+        self._here = 1 - self._here
+        wrong = wrong_on(live, there, vm, disk)
+        told = f"{took_ms:.0f} ms, {sent / MIB:.0f} MiB sent, {wrong or 'all there'}"
+        print(f"{disk.format}, {arm}: {told}", flush=True)
+        return {"took_ms": took_ms, "sent_bytes": sent, "wrong": wrong}
 
 
-def run(size_bytes: int, formats: tuple[str, ...], rounds: int) -> Found:
+def run(kept: Kept, size_bytes: int, formats: tuple[str, ...], rounds: int) -> Found:
     """So many rounds for each format, each with an image and a VM of its own."""
     found = Found()
-    with live_machines() as live:
-        own_file_systems(live, 2 * size_bytes + GIB // 2)
-        for format in formats:
-            disk = make_disk(live, size_bytes, format, f"{SEED} {format}")
-            with vm_on(live, disk, GUEST, MEMORY_BYTES) as vm:
-                go(live, vm, disk, rounds, found)
+    for format in formats:
+        with Stage(size_bytes, format) as stage:
+            for number in range(rounds):
+                what = f"{size_bytes} {format} {number}"
+                found.add(kept.once(what, lambda n=number: stage.round(n)))
     return found
 
 
@@ -125,24 +177,28 @@ def main() -> None:
     where = environment()
     part = sys.argv[1] if len(sys.argv) > 1 else ""
     number = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    results = os.environ.get("RESULTS")
+    file = Path(results) / "disks.jsonl" if results else None
+    kept = Kept(file, {"cpu": where["cpu"], "kernel": where["kernel"], "chosen": CHOSEN})
     checks: list[Check] = []
     raw: dict[str, object] = {"seed": SEED}
     wrong: list[str] = []
     checked = 0
     if part in ("", "times"):
-        found = run(TIMED_BYTES, FORMATS[:1], number or TIMED)
+        found = run(kept, TIMED_BYTES, FORMATS[:1], number or TIMED)
         for arm in ARMS:
-            print(f"{arm}: {spread(found.times_ms[arm])} ms")
+            sent_mib = [each / MIB for each in found.sent_bytes[arm]]
+            print(f"{arm}: {spread(found.times_ms[arm])} ms, {spread(sent_mib)} MiB sent")
         for arm, bound in (("vmtune", 3), ("chosen", 0)):
             later = _later(found, arm)
             print(f"{arm} later than virsh by {spread(later)} %")
             name = f"{arm}: longer than virsh, median of {len(later)}"
             checks.append(Check(name, statistics.median(later), "%", bound, "max"))
-        raw["times_ms"] = found.times_ms
+        raw |= {"times_ms": found.times_ms, "sent_bytes": found.sent_bytes}
         wrong, checked = found.wrong, found.checked
     if part in ("", "checksums"):
         rounds = -(-(number or CHECKED) // (len(ARMS) * len(FORMATS)))
-        found = run(SMALL_BYTES, FORMATS, rounds)
+        found = run(kept, SMALL_BYTES, FORMATS, rounds)
         wrong, checked = wrong + found.wrong, checked + found.checked
     raw |= {"wrong": wrong, "checked": checked}
     checks.append(Check(f"images that are wrong, of {checked}", len(wrong), "", 0, "max"))
