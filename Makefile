@@ -80,7 +80,7 @@ client-wheel: $(READY)  ## build dist/vmtune_client-VERSION-py3-none-any.whl, th
 	@rm -rf build/client
 	@ls dist/vmtune_client-*.whl
 
-deb: wheel  ## build a Debian package; RELEASE=bookworm or trixie, else this machine's (as root)
+deb: wheel  ## build a Debian package; RELEASE=bookworm, trixie or forky, else this machine's (as root)
 	@sh packaging/deb/build.sh $(RELEASE)
 
 test-ansible: packages-for-tests $(READY) deb  ## the Ansible collection on real hosts, its role in an empty Debian, ansible-test (as root; takes minutes)
@@ -92,7 +92,7 @@ test-container: packages-for-tests $(READY) deb  ## build the container image, r
 test-nova: packages-for-tests $(READY)  ## migrations by the libvirt drivers of two OpenStack Novas (as root; takes minutes)
 	@$(BIN)/pytest -s tests/nova $(PYTEST_ARGS)
 
-test-deb: deb  ## install, run, upgrade and purge it in empty Debian folders (as root; takes minutes)
+test-deb: deb  ## install, run, upgrade and purge it in empty Debian folders; RELEASE=forky, VMTUNE_TEST_SUITE=sid: of that suite (as root; takes minutes)
 	@$(BIN)/pytest -s tests/packages $(PYTEST_ARGS)
 
 # Node comes with the environment; nobody who installs vmtune needs it.

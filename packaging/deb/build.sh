@@ -1,10 +1,11 @@
 #!/bin/sh
 # Build dist/vmtune_VERSION+debN_ARCH.deb:  build.sh [RELEASE]
 #
-# For Debian 12 (bookworm) or 13 (trixie); without RELEASE for this machine's. A package is for one
-# release: its libraries are compiled for that release's Python. It is built in an empty Debian of
-# that release, so that it comes out the same on every machine and asks for no newer libvirt than
-# that release has. `make deb` makes the wheel first, from which this takes everything.
+# For Debian 12 (bookworm), 13 (trixie) or forky, which is to be 14 and installs on sid, too; without
+# RELEASE for this machine's. A package is for one release: its libraries are compiled for that
+# release's Python. It is built in an empty Debian of that release, so that it comes out the same on
+# every machine and asks for no newer libvirt than that release has. `make deb` makes the wheel
+# first, from which this takes everything.
 set -eu
 
 die() { echo "deb: $*" >&2; exit 1; }
@@ -18,7 +19,8 @@ release=${1:-$VERSION_CODENAME}
 case $release in
     bookworm) number=12 python=python3.11 ;;
     trixie) number=13 python=python3.13 ;;
-    *) die "there is no package for '$release'; say RELEASE=bookworm or RELEASE=trixie" ;;
+    forky) number=14 python=python3.14 ;;
+    *) die "there is no package for '$release'; say RELEASE=bookworm, RELEASE=trixie or RELEASE=forky" ;;
 esac
 version=$("$bin/python" -c 'import vmtune; print(vmtune.__version__)')
 wheel=$top/dist/vmtune-$version-py3-none-any.whl

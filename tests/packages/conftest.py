@@ -20,7 +20,8 @@ import pytest
 from tests.packages.booted import Booted, booted
 
 CHECKOUT = Path(__file__).parents[2]
-RELEASES = {"12": "bookworm", "13": "trixie"}
+RELEASES = {"12": "bookworm", "13": "trixie", "14": "forky"}
+UPDATE = "apt-get update -q || echo going on with the lists of debootstrap"
 
 # Mounts and processes are in namespaces that end with the command: nothing of them can stay.
 _NAMESPACES = ("unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child")
@@ -129,8 +130,8 @@ def base(deb: Deb) -> Iterator[Path]:
         pytest.fail("these tests need root: they make Debian folders")
     folder = Path(tempfile.mkdtemp(prefix="vmtune-test-deb.", dir="/var/tmp"))
     try:
-        print(f"# an empty Debian {deb.debian}", flush=True)
-        release = RELEASES[deb.debian]
+        release = os.environ.get("VMTUNE_TEST_SUITE", RELEASES[deb.debian])
+        print(f"# an empty Debian of {release}", flush=True)
         script = CHECKOUT / "packaging" / "deb" / "root.sh"
         subprocess.run(["sh", script, release, folder / "base"], check=True)
         # What is thrown away need not be on the disk.
@@ -139,8 +140,7 @@ def base(deb: Deb) -> Iterator[Path]:
         shared.mkdir()
         shutil.copy(deb.path, shared / "new.deb")
         Root(f"{folder}/base", folder / "needed", shared).run(
-            "apt-get update -q && apt-get satisfy -y -q --no-install-recommends "
-            + shlex.quote(deb.depends),
+            f"{UPDATE}; apt-get satisfy -y -q --no-install-recommends " + shlex.quote(deb.depends),
             network=True,
         )
         yield folder
@@ -174,7 +174,7 @@ def system(base: Path) -> Iterator[Booted]:
     """That Debian with systemd and libvirt running, and without the package."""
     lower = f"{base}/needed/upper:{base}/base"
     Root(lower, base / "bootable", base / "shared").run(
-        "apt-get update -q && apt-get install -y -q --no-install-recommends "
+        f"{UPDATE}; apt-get install -y -q --no-install-recommends "
         "systemd-sysv dbus libvirt-daemon-system libvirt-clients qemu-system-x86",
         network=True,
     )

@@ -41,7 +41,7 @@ ID='' VERSION_CODENAME=''
 # shellcheck source=/dev/null
 [ ! -r /etc/os-release ] || . /etc/os-release
 
-# --- Elsewhere than on Debian 12 and 13 as root: say what is missing ---------
+# --- Elsewhere than on Debian 12, 13 and forky as root: say what is missing --
 
 missing_programs() {
     for pair in qemu-system-x86_64:QEMU libvirtd:libvirt virsh:libvirt-clients \
@@ -87,11 +87,11 @@ missing_programs() {
 }
 
 case "$ID:$VERSION_CODENAME" in
-    debian:bookworm | debian:trixie) ;;
+    debian:bookworm | debian:trixie | debian:forky) ;;
     *)
         missing=$(missing_programs)
         [ -z "$missing" ] && exit 0
-        die "this is not Debian 12 or 13; install by hand:$missing"
+        die "this is not Debian 12, 13 or forky; install by hand:$missing"
         ;;
 esac
 
@@ -124,7 +124,7 @@ if [ $tests = yes ]; then
         [ -e "$cache/qemu-7.2/.complete" ] && [ -e "$cache/libvirt-9/.complete" ] ||
             second=missing
     else
-        say "Debian 13 has no QEMU 7.2 and no libvirt 9: tests over them are skipped"
+        say "Debian $VERSION_CODENAME has no QEMU 7.2 and no libvirt 9: tests over them are skipped"
     fi
 fi
 
@@ -171,12 +171,18 @@ sources() {
         'Created-By: Packages' 2>/dev/null | sort -u
 }
 
+# The suites that this Debian's sources may name instead of its codename. sid calls itself by the
+# codename of what is to be the next release.
+suites=stable
+[ "$VERSION_CODENAME" != forky ] || suites='testing sid unstable'
+
 # Mirrors of this Debian, best first: one that has the -updates suite as well
 # is Debian's own, another may be a third party that borrowed the codename.
 mirrors() {
-    sources | awk -v codename="$VERSION_CODENAME" '
-        $2 == codename || $2 == "stable" { plain[$1] = 1 }
-        $2 == codename "-updates" || $2 == "stable-updates" { updates[$1] = 1 }
+    sources | awk -v suites="$VERSION_CODENAME $suites" '
+        BEGIN { split(suites, list, " "); for (each in list) known[list[each]] = 1 }
+        $2 in known { plain[$1] = 1 }
+        sub(/-updates$/, "", $2) && $2 in known { updates[$1] = 1 }
         END {
             for (uri in plain) if (uri in updates) print uri
             for (uri in plain) if (!(uri in updates)) print uri
@@ -188,9 +194,9 @@ mirrors() {
 update_lists() {
     debian_mirror=$(mirrors | head -n 1)
     if [ -n "$debian_mirror" ]; then
-        sources | awk -v mirror="$debian_mirror" -v codename="$VERSION_CODENAME" '
-            $1 == mirror || $2 == codename "-security" || $2 == "stable-security" {
-                print "deb " $1 " " $2 " main" }' >"$work/debian.list"
+        sources | awk -v mirror="$debian_mirror" -v suites="$VERSION_CODENAME $suites" '
+            BEGIN { split(suites, list, " "); for (each in list) security[list[each] "-security"] = 1 }
+            $1 == mirror || $2 in security { print "deb " $1 " " $2 " main" }' >"$work/debian.list"
         keyring=/usr/share/keyrings/debian-archive-keyring.gpg
         [ ! -r $keyring ] || sed -i "s|^deb |deb [signed-by=$keyring] |" "$work/debian.list"
         if apt-get update -q -o Dir::Etc::SourceList="$work/debian.list" \
