@@ -3,7 +3,6 @@ import { Label, type LabelProps } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
 
 const SHORT = 24;
-const WHOLE = { whiteSpace: "nowrap" } as const;
 
 export type Look = NonNullable<LabelProps["status"]> | undefined;
 
@@ -89,13 +88,13 @@ export function ApplicationLabel({ state }: { state: Schemas["ApplicationState"]
 
 /** A short word stays on one line: in a table the text beside it breaks instead. */
 export function Labelled({ look, children }: { look: Look; children: string }) {
-  const style = children.length <= SHORT ? WHOLE : undefined;
+  const className = children.length <= SHORT ? "vt-whole" : "";
   return look ? (
-    <Label isCompact status={look} style={style}>
+    <Label isCompact status={look} className={className}>
       {children}
     </Label>
   ) : (
-    <Label isCompact style={style}>
+    <Label isCompact className={className}>
       {children}
     </Label>
   );
