@@ -69,15 +69,17 @@ class Disk:
     allocated_bytes: int | None = None
     qcow2: Qcow2 | None = None
 
-    @property
-    def copy_bytes(self) -> int | None:
+    def copy_bytes(self, *, looks_for_zeroes: bool = False) -> int | None:
         """What a copy takes on its file system; None where nothing says it.
 
-        QEMU zeroes the target before it copies. A raw file keeps holes then only where its node
-        may discard; else all of it is allocated (``handle_aiocb_write_zeroes`` of
-        block/file-posix.c).
+        QEMU zeroes the target before it copies. A raw file keeps holes then only where both its
+        node and the source's way to it may discard, which libvirt lets them where it also looks for
+        zeroes; else all of it is allocated (``handle_aiocb_write_zeroes`` of block/file-posix.c).
+
+        :param looks_for_zeroes: the copy of this disk does.
         """
-        if self.format != "raw" or self.discard == "unmap" or self.capacity_bytes is None:
+        keeps_holes = self.format != "raw" or (looks_for_zeroes and self.discard == "unmap")
+        if keeps_holes or self.capacity_bytes is None:
             return self.allocated_bytes
         return max(self.capacity_bytes, self.allocated_bytes or 0)
 

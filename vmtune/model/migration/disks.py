@@ -100,7 +100,7 @@ def to_copy(disks: tuple[Disk, ...]) -> tuple[CopiedDisk, ...]:
             disk.path,
             format=disk.format,
             qcow2=disk.qcow2,
-            needed_bytes=disk.copy_bytes or 0,
+            needed_bytes=disk.copy_bytes() or 0,
             total_bytes=disk.capacity_bytes or 0,
             identity=disk.identity,
         )

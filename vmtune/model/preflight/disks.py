@@ -216,7 +216,8 @@ def room_for_copies(situation: Situation) -> tuple[DiskRoom, ...]:
     """What the images take that are created at the destination, by file system; without those of
     which nobody can say how much room there is."""
     there = _there(situation)
-    return tuple(room for room, _ in _rooms(copied_disks(situation), there) if room is not None)
+    rooms = _rooms(copied_disks(situation), there, situation)
+    return tuple(room for room, _ in rooms if room is not None)
 
 
 def local_disks(situation: Situation) -> tuple[Disk, ...]:
@@ -239,10 +240,12 @@ def _there(situation: Situation) -> Mapping[str, DiskAtHost]:
 
 
 def _rooms(
-    disks: tuple[Disk, ...], there: Mapping[str, DiskAtHost]
+    disks: tuple[Disk, ...], there: Mapping[str, DiskAtHost], situation: Situation
 ) -> Iterator[tuple[DiskRoom | None, list[Disk]]]:
     """The images that are created in one file system share its room; where it is not known which
     that is, those of one folder do. None where nobody can say how much that is."""
+    named = situation.values.get("copy_detect_zeroes_disks")
+    zeroes = targets(named) if isinstance(named, str) else ()
     groups: dict[str, list[Disk]] = {}
     for disk in disks:
         at = there.get(disk.target, DISK_NOT_SEEN)
@@ -252,7 +255,7 @@ def _rooms(
     for where, group in groups.items():
         free = [there[disk.target].free_bytes for disk in group]
         known = [each for each in free if each is not None]
-        needed = sum(disk.copy_bytes or 0 for disk in group)
+        needed = sum(d.copy_bytes(looks_for_zeroes=d.target in zeroes) or 0 for d in group)
         if len(known) < len(free):
             yield None, group
             continue
@@ -265,7 +268,7 @@ def _room(
     disks: tuple[Disk, ...], there: Mapping[str, DiskAtHost], situation: Situation
 ) -> Iterator[Finding]:
     """Whether there is room for the images that are created."""
-    for room, group in _rooms(disks, there):
+    for room, group in _rooms(disks, there, situation):
         if room is None:
             continue
         may_grow_to = sum(max(d.allocated_bytes or 0, d.capacity_bytes or 0) for d in group)

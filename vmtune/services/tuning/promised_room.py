@@ -63,7 +63,7 @@ def _promised(store: Store, host: str, vm: VmFacts) -> Mapping[str, int]:
             found.update({disk.path: disk.to_come_bytes for disk in copied})
     for uuid, disks in store.evacuations.promised_disks(host).items():
         if uuid != vm.uuid and not under_way.get(uuid):
-            found.update({disk.path: disk.copy_bytes or 0 for disk in disks})
+            found.update({disk.path: disk.copy_bytes() or 0 for disk in disks})
     return {
         path: count
         for path, count in found.items()

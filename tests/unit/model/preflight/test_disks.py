@@ -74,22 +74,24 @@ def test_what_other_copies_will_take_is_not_free() -> None:
 
 
 @pytest.mark.parametrize(
-    ("disk", "found"),
+    ("disk", "zeroes", "found"),
     [
-        (replace(LOCAL, format="raw"), ["copy_no_room"]),
-        (replace(LOCAL, format="raw", discard="ignore"), ["copy_no_room"]),
-        (replace(LOCAL, format="raw", discard="unmap"), ["copy_may_fill"]),
-        (LOCAL, ["copy_may_fill"]),
-        (replace(LOCAL, format="raw", capacity_bytes=None), []),
+        (replace(LOCAL, format="raw"), "vda", ["copy_no_room"]),
+        (replace(LOCAL, format="raw", discard="ignore"), "vda", ["copy_no_room"]),
+        (replace(LOCAL, format="raw", discard="unmap"), "", ["copy_no_room"]),
+        (replace(LOCAL, format="raw", discard="unmap"), "vda", ["copy_may_fill"]),
+        (LOCAL, "", ["copy_may_fill"]),
+        (replace(LOCAL, format="raw", capacity_bytes=None), "", []),
     ],
 )
 def test_a_raw_image_takes_all_of_its_room_where_its_disk_keeps_no_holes(
-    disk: Disk, found: list[str]
+    disk: Disk, zeroes: str, found: list[str]
 ) -> None:
     small = replace(MISSING, free_bytes=150)
-    assert codes(disks_at(small, disk, **COPIED)) == found
-    promised = to_copy((disk,))[0].needed_bytes
-    assert promised == (200 if found == ["copy_no_room"] else 100)
+    values = {**COPIED, **({"copy_detect_zeroes_disks": zeroes} if zeroes else {})}
+    assert codes(disks_at(small, disk, **values)) == found
+    promised = to_copy((disk,))[0].needed_bytes  # which may be more than it will take
+    assert promised == (200 if disk.format == "raw" and disk.capacity_bytes else 100)
 
 
 def test_local_disks_are_those_that_are_seen_not_to_be_shared() -> None:

@@ -27,7 +27,7 @@ from vmtune.services.evacuations.plan import EvacuationRequest
 
 GIB = 1 << 30
 LOCAL = Disk(
-    "vda", path="/images/x", identity="device:a:1", format="raw", discard="unmap",
+    "vda", path="/images/x", identity="device:a:1", format="qcow2",
     capacity_bytes=4 * GIB, allocated_bytes=GIB,
 )  # fmt: skip
 SHARED = replace(LOCAL, target="vdb", path="/shared/x", identity="device:s:9")
