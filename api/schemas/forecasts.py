@@ -212,6 +212,10 @@ class ProbeView(Model):
         description="What the guest's pages hold; null where they cannot be read: on another host, "
         "without root, or where the setting sample_guest_pages is off."
     )
+    changed: PageContentsView | None = Field(
+        description="What those hold that the guest changed while it was measured; null likewise, "
+        "and where it changed none."
+    )
     dirtied: list[DirtiedView] = Field(description="In the order of the time.")
 
     @classmethod
@@ -219,6 +223,7 @@ class ProbeView(Model):
         return cls.from_record(
             probe,
             contents=probe.contents and PageContentsView.from_record(probe.contents),
+            changed=probe.changed and PageContentsView.from_record(probe.changed),
             age_s=round((now - probe.measured_at).total_seconds(), 1),
             dirtied=[
                 DirtiedView(after_ms=round(point.after_ms), dirty_bytes=round(point.dirty_bytes))

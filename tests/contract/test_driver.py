@@ -503,12 +503,15 @@ class TestControlling:
 
     async def test_what_its_memory_holds(self, bench: Bench) -> None:
         memory = (await bench.source.vm_facts(bench.vm)).memory_bytes
-        seen = await bench.source.page_contents(bench.vm, memory)
+        seen = await bench.source.sample_pages(bench.vm, memory)
         assert (seen is None) == isinstance(bench, FakeBench)  # the others are run by root
         if seen is not None:
-            assert 0 < seen.pages <= 1024
-            assert 0 <= seen.zero_share <= 1
-            assert 0 < seen.packed_share <= 1
+            assert 0 < seen.contents.pages <= 1024
+            assert 0 <= seen.contents.zero_share <= 1
+            assert 0 < seen.contents.packed_share <= 1
+            again = await bench.source.sample_pages(bench.vm, memory, seen)
+            assert again is not None
+            assert again.contents.pages == seen.contents.pages
 
     async def test_what_of_it_is_in_memory(self, bench: Bench) -> None:
         seen = await bench.source.resident_bytes(bench.vm)

@@ -135,7 +135,8 @@ def forecast(one: _Migration, others: Sequence[_Migration], longest_s: float) ->
         stored["used_bytes"],
         at,
         stored["took_ms"],
-        _contents(stored),
+        _contents(stored, "contents"),
+        _contents(stored, "changed"),
     )
     ended = [o for o in others if o["totals"] and o["workload"] != one["workload"]]
     ended.sort(key=lambda o: (o["number"] > one["number"], abs(o["number"] - one["number"])))
@@ -152,9 +153,9 @@ def forecast(one: _Migration, others: Sequence[_Migration], longest_s: float) ->
     return Held(one, computed, totals, longest_s, depends_on)
 
 
-def _contents(stored: _Migration) -> PageContents | None:
+def _contents(stored: _Migration, name: str) -> PageContents | None:
     """Of a probe; the first ones of the dataset did not look at it."""
-    held = stored.get("contents")
+    held = stored.get(name)
     return None if held is None else PageContents(**held)
 
 

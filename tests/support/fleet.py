@@ -19,7 +19,7 @@ from vmtune.model.host.dirty_rates import DirtyRates
 from vmtune.model.host.disks import Disk, DiskAtHost
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import Hardware, Offer
-from vmtune.model.host.page_contents import PageContents
+from vmtune.model.host.page_contents import PageSample
 from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.record import QemuStatus, Sample, Snapshot, Totals
 from vmtune.model.plan.changes import Change
@@ -197,7 +197,9 @@ class SimHost:
     async def resident_bytes(self, vm: UUID) -> int | None:
         return self._find(vm).memory_bytes
 
-    async def page_contents(self, vm: UUID, memory_bytes: int) -> PageContents | None:
+    async def sample_pages(
+        self, vm: UUID, memory_bytes: int, before: PageSample | None = None
+    ) -> PageSample | None:
         return None
 
     async def read(self, vm: UUID, tunables: Collection[str]) -> dict[str, Reading]:

@@ -12,6 +12,7 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.hypervisor.qemu.control import WHOLE_SECONDS
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.facts import VmFacts, VmState
+from vmtune.model.host.page_contents import PageSample
 
 
 async def probe_dirtying(
@@ -40,12 +41,27 @@ async def probe_dirtying(
             remedy="follow the migration: it says how much time is left",
         )
     began = clock.now()
+    first = await _sampled(driver, facts) if contents else None
     points = await _measure(driver, facts.uuid, pages_per_gib(facts.memory_bytes))
     resident = await driver.resident_bytes(facts.uuid)
     used = None if resident is None else min(resident, facts.memory_bytes)
-    held = await driver.page_contents(facts.uuid, facts.memory_bytes) if contents else None
+    again = await _sampled(driver, facts, first) if first else None
     took_ms = (clock.now() - began) * 1000
-    return DirtyProbe(points, facts.memory_bytes, used, datetime.now(UTC), took_ms, held)
+    return DirtyProbe(
+        points,
+        facts.memory_bytes,
+        used,
+        datetime.now(UTC),
+        took_ms,
+        again.contents if again else None,
+        again.changed if again else None,
+    )
+
+
+async def _sampled(
+    driver: Driver, facts: VmFacts, before: PageSample | None = None
+) -> PageSample | None:
+    return await driver.sample_pages(facts.uuid, facts.memory_bytes, before)
 
 
 async def _measure(driver: Driver, vm: UUID, pages: int) -> tuple[DirtyPoint, ...]:

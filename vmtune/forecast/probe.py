@@ -38,6 +38,8 @@ class DirtyProbe:
     :param memory_bytes: of the guest.
     :param used_bytes: of these, what is backed by memory; None where that cannot be seen.
     :param contents: what its pages hold; None where that cannot be seen.
+    :param changed: what those hold that it changed meanwhile; None likewise, and where it changed
+        none of those that were looked at.
     :param measured_at: when it was done.
     :param took_ms: how long it took.
     """
@@ -48,6 +50,7 @@ class DirtyProbe:
     measured_at: datetime
     took_ms: float
     contents: PageContents | None = None
+    changed: PageContents | None = None
 
     @property
     def lacks_short_times(self) -> bool:

@@ -32,7 +32,9 @@ _CURVE = (0.9, 1.0, 1.1)
 _COMPRESSED = (0.3, 0.6, 1.0)
 """Bytes sent for a byte of memory where pages are compressed and nobody knows how well."""
 _PACKED = (0.8, 1.25)
-"""How much more or less than the sampled pages those that are sent hold of what is sent."""
+"""How much more or less is sent than the sampled pages say."""
+_FEWEST_CHANGED = 20
+"""Of fewer pages their contents say too little."""
 _LEAST_SENT = 0.002
 """Of a page of zeros some 9 bytes are sent: its address and a flag."""
 _BUSY = (0.5, 1.0)
@@ -73,23 +75,43 @@ def used_bytes(probe: DirtyProbe) -> Range:
     return Range(guests, guests, min(max(probe.used_bytes, guests), most))
 
 
-def wire_share(probe: DirtyProbe, compressed: bool = False, deltas: bool = False) -> Range:
-    """Bytes sent for a byte of the guest's memory in use: none for pages of zeros (QEMU,
+def first_share(probe: DirtyProbe, compressed: bool = False) -> Range:
+    """Bytes sent in the first pass for a byte of the memory in use: none for pages of zeros (QEMU,
     migration/ram.c, save_zero_page), fewer where pages are compressed.
 
-    :param compressed: pages are compressed.
-    :param deltas: by what changed in them (XBZRLE), of which the sample of pages says nothing.
+    :param compressed: pages are compressed, and not by what changed in them (XBZRLE): in the first
+        pass that saves nothing.
     """
     held = probe.contents
     if held is None:
         return Range(*_COMPRESSED) if compressed else Range.exactly(1.0)
-    sent = 1 - held.zero_share
-    if compressed and deltas:
-        return Range(*(sent * share for share in _COMPRESSED))
-    packed = held.packed_share if compressed else 1.0
-    likely = max(_LEAST_SENT, sent * packed)
-    # What the guest dirties may hold no zeros at all.
-    return Range(likely * _PACKED[0], likely, max(likely, min(1.0, packed * _PACKED[1])))
+    sent = (1 - held.zero_share) * (held.packed_share if compressed else 1.0)
+    return _about(max(_LEAST_SENT, sent))
+
+
+def later_share(probe: DirtyProbe, compressed: bool = False, deltas: bool = False) -> Range:
+    """Bytes sent in later passes for a byte that the guest has written: by those pages that it
+    changed while it was measured, since what it writes may differ from what it keeps.
+
+    :param compressed: pages are compressed.
+    :param deltas: by what changed in them, of which their contents say nothing.
+    """
+    changed, held = probe.changed, probe.contents
+    if changed is not None and changed.pages < _FEWEST_CHANGED:
+        changed = None
+    written = 1.0 if changed is None else 1 - changed.zero_share
+    packed = changed or held
+    if compressed and (deltas or packed is None):
+        return Range(*(max(_LEAST_SENT, written * share) for share in _COMPRESSED))
+    if packed is None:
+        return Range.exactly(1.0)
+    share = packed.packed_share if compressed else 1.0
+    about = _about(max(_LEAST_SENT, written * share))
+    return about if changed is not None else Range(about.low, about.likely, max(about.high, share))
+
+
+def _about(share: float) -> Range:
+    return Range(share * _PACKED[0], share, min(1.0, share * _PACKED[1]))
 
 
 def expect(
@@ -107,10 +129,10 @@ def expect(
     first = used_bytes(probe)
     curve = probe.curve()
     deltas = conditions.first_wire_share is not None
-    if deltas:
-        conditions = replace(conditions, first_wire_share=wire_share(probe).likely)
-    share = wire_share(probe, compressed, deltas)
-    shares = sorted({share.low, share.likely, share.high})
+    at_first = first_share(probe, compressed and not deltas)
+    later = later_share(probe, compressed, deltas)
+    likely_shares = at_first.likely, later.likely
+    shares = sorted({(at_first.low, later.low), likely_shares, (at_first.high, later.high)})
     held, lifted = throughput.bytes_per_s, throughput.switchover_bytes_per_s
     paces = {(held.low, lifted.low), (held.likely, lifted.likely), (held.high, lifted.high)}
 
@@ -120,18 +142,23 @@ def expect(
     busy = _BUSY if conditions.auto_converge else _BUSY[:1]
 
     def course(
-        pace: tuple[float, float], dirties: DirtyCurve, sent: float, used: float, busy_share: float
+        pace: tuple[float, float],
+        dirties: DirtyCurve,
+        sent: tuple[float, float],
+        used: float,
+        busy_share: float,
     ) -> Course:
         there = replace(
             conditions,
             throughput_bytes_per_s=pace[0],
             switchover_bytes_per_s=pace[1],
-            wire_share=sent,
+            first_wire_share=sent[0],
+            wire_share=sent[1],
             busy_share=busy_share,
         )
         return follow(dirties, _beginning(probe, used), there)
 
-    likely = course((held.likely, lifted.likely), curve, share.likely, first.likely, busy[0])
+    likely = course((held.likely, lifted.likely), curve, likely_shares, first.likely, busy[0])
     others = [
         course(pace, dirties, sent, used, busy_share)
         for pace, dirties, sent, busy_share in product(sorted(paces), curves, shares, busy)
@@ -139,7 +166,7 @@ def expect(
     ]
     helps = None
     if not likely.ends:
-        usual = replace(conditions, throughput_bytes_per_s=held.likely, wire_share=share.likely)
+        usual = replace(conditions, throughput_bytes_per_s=held.likely, wire_share=later.likely)
         helps = needs(curve, _beginning(probe, first.likely), usual)
     ends = likely.ends if all(other.ends == likely.ends for other in others) else None
     finished = [other for other in others if other.ends]
@@ -162,19 +189,21 @@ def likely_course(
     probe: DirtyProbe,
     throughput: Throughput,
     conditions: Conditions,
-    wire_share: float = 1.0,
+    compressed: bool = False,
     throttle_percent: float = 0.0,
 ) -> Course:
     """The course by what is likely alone, without bounds: for comparing many conditions.
 
     :param throughput: of the path; takes the place of the conditions'.
+    :param compressed: pages are compressed.
     :param throttle_percent: of the guest's CPU time, withheld from the beginning on.
     """
     there = replace(
         conditions,
         throughput_bytes_per_s=throughput.bytes_per_s.likely,
         switchover_bytes_per_s=throughput.switchover_bytes_per_s.likely,
-        wire_share=wire_share,
+        first_wire_share=first_share(probe, compressed).likely,
+        wire_share=later_share(probe, compressed).likely,
     )
     beginning = _beginning(probe, used_bytes(probe).likely)
     return follow(probe.curve(), replace(beginning, throttle_percent=throttle_percent), there)

@@ -14,7 +14,7 @@ from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
 from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import Offer
-from vmtune.model.host.page_contents import PageContents
+from vmtune.model.host.page_contents import PageSample
 from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.prior import NotePrior, Prior
@@ -298,11 +298,14 @@ class Driver(Controls, Protocol):
         """What of QEMU's process is in memory, shared libraries included; None where it cannot be
         seen."""
 
-    async def page_contents(self, vm: UUID, memory_bytes: int) -> PageContents | None:
-        """What the guest's memory holds, by a sample of its pages; None where it cannot be read:
-        on another host, or without root.
+    async def sample_pages(
+        self, vm: UUID, memory_bytes: int, before: PageSample | None = None
+    ) -> PageSample | None:
+        """What pages of the guest's memory hold, drawn at random; None where it cannot be read: on
+        another host, or without root.
 
         :param memory_bytes: of the guest.
+        :param before: an earlier sample: look at the same pages again, and which have changed.
         """
 
     async def offer(self, vm: VmFacts) -> Offer:

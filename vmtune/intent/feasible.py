@@ -11,7 +11,7 @@ from vmtune import units
 from vmtune.forecast.course import Conditions, Course
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
-from vmtune.forecast.prospect import likely_course, used_bytes, wire_share
+from vmtune.forecast.prospect import first_share, likely_course, used_bytes
 from vmtune.intent.bounds import highest_limit_ms
 from vmtune.model.migration.intent import (
     GOAL_UNITS,
@@ -109,8 +109,8 @@ def nearest(intent: Intent, basis: Basis) -> tuple[Intent, ...]:
 
 def unthrottled(basis: Basis, limit_ms: int) -> Course:
     """The course with that downtime limit, where the guest is not throttled."""
-    share = wire_share(basis.probe, basis.compressed).likely
-    return likely_course(basis.probe, basis.throughput, Conditions(1.0, limit_ms), share, 0)
+    limits = Conditions(1.0, limit_ms)
+    return likely_course(basis.probe, basis.throughput, limits, basis.compressed, 0)
 
 
 def difference(intent: Intent, other: Intent) -> str:
@@ -199,9 +199,8 @@ def _allowing(intent: Intent, more: Means) -> Intent:
 
 def _course(intent: Intent, basis: Basis) -> Course:
     limits = Conditions(1.0, highest_limit_ms(intent, basis.beyond))
-    share = wire_share(basis.probe, basis.compressed).likely
     throttle = intent.most_throttle_percent
-    return likely_course(basis.probe, basis.throughput, limits, share, throttle)
+    return likely_course(basis.probe, basis.throughput, limits, basis.compressed, throttle)
 
 
 def _throttle_needed(intent: Intent, basis: Basis) -> bool:
@@ -218,7 +217,7 @@ def _deadline_ms(intent: Intent) -> float:
 
 def _sending_ms(basis: Basis) -> float:
     """How long all of the guest's memory takes."""
-    share = wire_share(basis.probe, basis.compressed).likely
+    share = first_share(basis.probe, basis.compressed).likely
     pace = basis.throughput.bytes_per_s.likely
     return used_bytes(basis.probe).likely * share / pace * 1000
 

@@ -1945,6 +1945,7 @@ class ProbeView(TypedDict):
     memory_bytes: int
     used_bytes: int | None
     contents: PageContentsView | None
+    changed: PageContentsView | None
     dirtied: list[DirtiedView]
 
 

@@ -23,7 +23,7 @@ from vmtune.hypervisor.qemu import write as qemu_write
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
 from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
 from vmtune.model.host.facts import Reading, VmFacts, VmState, VmSummary
-from vmtune.model.host.page_contents import PageContents
+from vmtune.model.host.page_contents import PageSample
 from vmtune.model.plan.changes import Change
 
 
@@ -176,12 +176,14 @@ class LibvirtDriver(LibvirtMigrations, LibvirtDisks):
         """As libvirt says, so on a remote host too."""
         return await self._link.ask(lambda connection: connection.domain(vm).resident_bytes())
 
-    async def page_contents(self, vm: UUID, memory_bytes: int) -> PageContents | None:
+    async def sample_pages(
+        self, vm: UUID, memory_bytes: int, before: PageSample | None = None
+    ) -> PageSample | None:
         """Of a QEMU on this machine."""
         process = (await self._look_up(vm)).process
         if process is None:
             return None
-        return await asyncio.to_thread(process.page_contents, memory_bytes)
+        return await asyncio.to_thread(process.sample_pages, memory_bytes, before)
 
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of its QEMU's objects."""

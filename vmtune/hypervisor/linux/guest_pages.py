@@ -7,28 +7,32 @@ Pages that are not there are not touched: they would be made by it, or fetched f
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import os
 import random
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from vmtune.model.host.page_contents import PageContents
+import numpy as np
+
+from vmtune.model.host.page_contents import PageContents, PageSample
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_ZEROS = b"\0" * _PAGE
 _WRITABLE = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) rw", re.MULTILINE)
 _LEAST_BYTES = 16 << 20
 """Smaller mappings are none of a guest's memory."""
 _RUN = 256
 """So many pages, one after the other, are looked up at once: 1 MiB."""
-_RUNS, _OF_EACH, _MOST = 192, 16, 1024
-_PRESENT = 0x80
-"""Bit 63 of an entry in pagemap: the page is in memory."""
+_RUNS, _MOST = 1024, 1024
+_PRESENT = np.uint64(63)
+"""The bit of an entry in pagemap that says that the page is in memory."""
 
 
-def page_contents(folder: Path, memory_bytes: int, draw: random.Random) -> PageContents | None:
+def sample_pages(folder: Path, memory_bytes: int, draw: random.Random) -> PageSample | None:
     """Look at up to 1,024 pages, 4 MiB: some 0.1 s of one CPU.
 
     :param folder: of the process, below ``/proc``.
@@ -36,29 +40,63 @@ def page_contents(folder: Path, memory_bytes: int, draw: random.Random) -> PageC
     :param draw: chooses the pages.
     :return: None where this process may not look, or finds none.
     """
-    zero = b"\0" * _PAGE
-    packer = zlib.compressobj(1)
-    zeros = others = packed = 0
     try:
         memory = _memory(folder, memory_bytes)
-        with (
-            (folder / "pagemap").open("rb", buffering=0) as pagemap,
-            (folder / "mem").open("rb", buffering=0) as content,
-        ):
-            for at in itertools.islice(_there(memory, pagemap.fileno(), draw), _MOST):
-                page = os.pread(content.fileno(), _PAGE, at)
-                if page == zero:
-                    zeros += 1
-                elif len(page) == _PAGE:
-                    others += 1
-                    packed += len(packer.compress(page))
-                    packed += len(packer.flush(zlib.Z_SYNC_FLUSH))
+        with (folder / "pagemap").open("rb", buffering=0) as pagemap:
+            there = _there(memory, pagemap.fileno(), draw)
     except OSError:
         return None
-    seen = zeros + others
-    if not seen:
+    return _look(folder, there)
+
+
+def sample_again(folder: Path, before: PageSample) -> PageSample | None:
+    """Look at the same pages again."""
+    return _look(folder, before.digests, before.digests)
+
+
+def _look(
+    folder: Path, addresses: Iterable[int], before: Mapping[int, int] | None = None
+) -> PageSample | None:
+    every, changed = _Counted(), _Counted()
+    digests = {}
+    try:
+        with (folder / "mem").open("rb", buffering=0) as content:
+            for at in addresses:
+                page = os.pread(content.fileno(), _PAGE, at)
+                if len(page) < _PAGE:
+                    continue
+                digests[at] = zlib.crc32(page)
+                every.add(page)
+                if before is not None and digests[at] != before[at]:
+                    changed.add(page)
+    except OSError:
         return None
-    return PageContents(seen, zeros / seen, min(1.0, packed / (others * _PAGE)) if others else 1.0)
+    seen = every.contents()
+    return None if seen is None else PageSample(seen, changed.contents(), digests)
+
+
+class _Counted:
+    """Counts pages of zeros, and packs the others as one stream."""
+
+    def __init__(self) -> None:
+        self._zeros = self._others = self._packed = 0
+        self._packer = zlib.compressobj(1)
+
+    def add(self, page: bytes) -> None:
+        if page == _ZEROS:
+            self._zeros += 1
+            return
+        self._others += 1
+        self._packed += len(self._packer.compress(page))
+        self._packed += len(self._packer.flush(zlib.Z_SYNC_FLUSH))
+
+    def contents(self) -> PageContents | None:
+        """None where there was no page."""
+        pages = self._zeros + self._others
+        if not pages:
+            return None
+        packed = min(1.0, self._packed / (self._others * _PAGE)) if self._others else 1.0
+        return PageContents(pages, self._zeros / pages, packed)
 
 
 def _memory(folder: Path, memory_bytes: int) -> list[tuple[int, int]]:
@@ -78,14 +116,17 @@ def _memory(folder: Path, memory_bytes: int) -> list[tuple[int, int]]:
     return chosen
 
 
-def _there(memory: list[tuple[int, int]], pagemap: int, draw: random.Random) -> Iterator[int]:
-    """Addresses of pages that are in memory, from runs in random places."""
-    sizes = [end - begin for begin, end in memory]
-    if not sizes:
-        return
-    for begin, end in draw.choices(memory, sizes, k=_RUNS):
-        first = draw.randrange(begin // _PAGE, end // _PAGE)
-        entries = os.pread(pagemap, min(_RUN, end // _PAGE - first) * 8, first * 8)
-        there = [place for place, high in enumerate(entries[7::8]) if high & _PRESENT]
-        for place in draw.sample(there, min(_OF_EACH, len(there))):
-            yield (first + place) * _PAGE
+def _there(memory: list[tuple[int, int]], pagemap: int, draw: random.Random) -> list[int]:
+    """Addresses of up to 1,024 pages that are in memory, from runs in random places."""
+    runs = [range(begin, end, _RUN * _PAGE) for begin, end in memory]
+    beyond = list(itertools.accumulate(map(len, runs)))
+    total = beyond[-1] if beyond else 0
+    found: list[int] = []
+    for chosen in draw.sample(range(total), min(_RUNS, total)):
+        mapping = bisect.bisect_right(beyond, chosen)
+        at = runs[mapping][chosen - beyond[mapping]]
+        pages = min(_RUN, (memory[mapping][1] - at) // _PAGE)
+        entries = os.pread(pagemap, pages * 8, at // _PAGE * 8)
+        there = np.nonzero(np.frombuffer(entries, np.uint64) >> _PRESENT)[0]
+        found += (at + there * _PAGE).tolist()
+    return sorted(draw.sample(found, min(_MOST, len(found))))

@@ -14,9 +14,9 @@ from vmtune.hypervisor.linux.coroutine_stacks import (
     used_bytes,
 )
 from vmtune.hypervisor.linux.dirty_ring import aborts_on_short_reset
-from vmtune.hypervisor.linux.guest_pages import page_contents
+from vmtune.hypervisor.linux.guest_pages import sample_again, sample_pages
 from vmtune.model.host.facts import MemoryMaps
-from vmtune.model.host.page_contents import PageContents
+from vmtune.model.host.page_contents import PageSample
 
 PROC = Path("/proc")
 UNLIMITED_BYTES = 1 << 62
@@ -147,10 +147,17 @@ class QemuProcess:
             return None
         return int(pages[0]) * _PAGE, int(pages[1]) * _PAGE
 
-    def page_contents(self, memory_bytes: int) -> PageContents | None:
-        """What its guest's memory of so many bytes holds; None where that may not be read. Takes
-        some 0.1 s of a CPU."""
-        return page_contents(self._folder, memory_bytes, random.Random())  # noqa: S311 - a sample
+    def sample_pages(
+        self, memory_bytes: int, before: PageSample | None = None
+    ) -> PageSample | None:
+        """What pages of its guest's memory hold; None where that may not be read. Takes some 0.1 s
+        of a CPU.
+
+        :param before: look at the same pages again.
+        """
+        if before is not None:
+            return sample_again(self._folder, before)
+        return sample_pages(self._folder, memory_bytes, random.Random())  # noqa: S311 - a sample
 
     def _status(self, name: str) -> list[str]:
         """The words of that line of its status; empty where there is none."""

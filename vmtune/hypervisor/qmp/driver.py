@@ -19,7 +19,7 @@ from vmtune.hypervisor.qmp.migrations import QmpMigrations
 from vmtune.hypervisor.qmp.qemu import Qemu
 from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
-from vmtune.model.host.page_contents import PageContents
+from vmtune.model.host.page_contents import PageSample
 from vmtune.model.host.ring_reset import resets_end_early
 from vmtune.model.plan.changes import Change
 
@@ -183,12 +183,14 @@ class QmpDriver(QmpMigrations, QmpDisks):
         sizes = await asyncio.to_thread(process.memory_bytes) if process is not None else None
         return None if sizes is None else sizes[1]
 
-    async def page_contents(self, vm: UUID, memory_bytes: int) -> PageContents | None:
+    async def sample_pages(
+        self, vm: UUID, memory_bytes: int, before: PageSample | None = None
+    ) -> PageSample | None:
         """Likewise."""
         process = (await self._folder.find(vm)).process()
         if process is None:
             return None
-        return await asyncio.to_thread(process.page_contents, memory_bytes)
+        return await asyncio.to_thread(process.sample_pages, memory_bytes, before)
 
     async def objects(self, vm: UUID) -> Collection[str]:
         """The ids of its QEMU's objects."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +18,18 @@ class PageContents:
     pages: int
     zero_share: float
     packed_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageSample:
+    """Pages of a guest that were looked at.
+
+    :param contents: what they hold.
+    :param changed: what those hold that changed since they were looked at before; None where none
+        did, or it was the first look.
+    :param digests: of each page, by its address in QEMU's process: to look again.
+    """
+
+    contents: PageContents
+    changed: PageContents | None = None
+    digests: dict[int, int] = field(default_factory=dict, repr=False)

@@ -53,6 +53,7 @@ def by_probe(
         "memory_bytes": probe.memory_bytes,
         "used_bytes": probe.used_bytes,
         "contents": None if probe.contents is None else asdict(probe.contents),
+        "changed": None if probe.changed is None else asdict(probe.changed),
         "dirtied": [[round(p.after_ms), round(p.dirty_bytes)] for p in probe.points],
         "throughput_bytes_per_s": _rounded(throughput.bytes_per_s),
         "switchover_bytes_per_s": _rounded(throughput.switchover_bytes_per_s),

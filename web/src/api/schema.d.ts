@@ -8049,6 +8049,8 @@ export interface components {
             used_bytes: number | null;
             /** @description What the guest's pages hold; null where they cannot be read: on another host, without root, or where the setting sample_guest_pages is off. */
             contents: components["schemas"]["PageContentsView"] | null;
+            /** @description What those hold that the guest changed while it was measured; null likewise, and where it changed none. */
+            changed: components["schemas"]["PageContentsView"] | null;
             /**
              * Dirtied
              * @description In the order of the time.

@@ -6,13 +6,13 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from vmtune.hypervisor.linux.guest_pages import page_contents
+from vmtune.hypervisor.linux.guest_pages import sample_again, sample_pages
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 
 MIB = 1 << 20
@@ -33,12 +33,22 @@ for kind in sys.argv[2:]:
         )
     at += size
 print("made", flush=True)
+sys.stdin.readline()
+for page in range(32 << 8, 48 << 8):  # the first 16 MiB of it
+    memory[page * 4096:page * 4096 + 1] = b"!"
+print("changed", flush=True)
 sys.stdin.read()
 """
 
 
 @contextmanager
 def holding(*kinds: str, shared: bool = False) -> Iterator[Path]:
+    with changing(*kinds, shared=shared) as (process, _):
+        yield process
+
+
+@contextmanager
+def changing(*kinds: str, shared: bool = False) -> Iterator[tuple[Path, Callable[[], None]]]:
     how = "shared" if shared else "private"
     with subprocess.Popen(
         [sys.executable, "-c", _MAKES, how, *kinds],
@@ -46,7 +56,14 @@ def holding(*kinds: str, shared: bool = False) -> Iterator[Path]:
     ) as made:  # fmt: skip
         assert made.stdin is not None and made.stdout is not None
         assert made.stdout.readline() == "made\n"
-        yield Path(f"/proc/{made.pid}")
+
+        def change() -> None:
+            assert made.stdin is not None and made.stdout is not None
+            made.stdin.write("now\n")
+            made.stdin.flush()
+            assert made.stdout.readline() == "changed\n"
+
+        yield Path(f"/proc/{made.pid}"), change
         made.stdin.close()
 
 
@@ -59,42 +76,59 @@ def resident_kib(process: Path) -> int:
 def test_zeros_are_counted_and_the_rest_is_packed(shared: bool) -> None:
     with holding("zeros=16", "random=16", shared=shared) as process:
         before = resident_kib(process)
-        seen = page_contents(process, MEMORY_MIB * MIB, random.Random(1))
+        seen = sample_pages(process, MEMORY_MIB * MIB, random.Random(1))
         assert resident_kib(process) - before < 1024  # what was not there was not made
     assert seen is not None
-    assert 100 < seen.pages <= 1024
-    assert seen.zero_share == pytest.approx(0.5, abs=0.15)
-    assert seen.packed_share == pytest.approx(1.0, abs=0.02)
+    assert 100 < seen.contents.pages <= 1024
+    assert seen.contents.zero_share == pytest.approx(0.5, abs=0.15)
+    assert seen.contents.packed_share == pytest.approx(1.0, abs=0.02)
 
 
 def test_text_is_packed_well() -> None:
     with holding("text=32") as process:
-        seen = page_contents(process, MEMORY_MIB * MIB, random.Random(2))
+        seen = sample_pages(process, MEMORY_MIB * MIB, random.Random(2))
     assert seen is not None
-    assert seen.zero_share == 0
-    assert 0 < seen.packed_share < 0.1
+    assert seen.contents.zero_share == 0
+    assert 0 < seen.contents.packed_share < 0.1
+
+
+def test_what_changed_is_told_apart() -> None:
+    with changing("random=16", "text=16") as (process, change):
+        first = sample_pages(process, MEMORY_MIB * MIB, random.Random(6))
+        assert first is not None
+        still = sample_again(process, first)
+        assert still is not None
+        assert (still.contents, still.changed) == (first.contents, None)
+        change()
+        seen = sample_again(process, first)
+    assert seen is not None and seen.changed is not None
+    assert seen.contents.pages == first.contents.pages
+    assert 0.3 < seen.changed.pages / seen.contents.pages < 0.7
+    assert seen.changed.packed_share == pytest.approx(1.0, abs=0.02)
+    assert seen.contents.packed_share < 0.7
+    assert sample_again(process, first) is None  # it has ended
 
 
 def test_nothing_but_zeros_has_nothing_to_pack() -> None:
     with holding("zeros=32") as process:
-        seen = page_contents(process, MEMORY_MIB * MIB, random.Random(3))
+        seen = sample_pages(process, MEMORY_MIB * MIB, random.Random(3))
     assert seen is not None
-    assert (seen.zero_share, seen.packed_share) == (1.0, 1.0)
+    assert (seen.contents.zero_share, seen.contents.packed_share) == (1.0, 1.0)
 
 
 def test_what_is_not_there_is_not_said() -> None:
     with holding() as process:
-        assert page_contents(process, MEMORY_MIB * MIB, random.Random(4)) is None
-    assert page_contents(process, MEMORY_MIB * MIB, random.Random(4)) is None  # it has ended
+        assert sample_pages(process, MEMORY_MIB * MIB, random.Random(4)) is None
+    assert sample_pages(process, MEMORY_MIB * MIB, random.Random(4)) is None  # it has ended
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
 def test_who_may_not_look_sees_nothing() -> None:
     asks = (
         "import os, random, sys; from pathlib import Path\n"
-        "from vmtune.hypervisor.linux.guest_pages import page_contents\n"
+        "from vmtune.hypervisor.linux.guest_pages import sample_pages\n"
         "os.setuid(65534)\n"
-        f"print(page_contents(Path(sys.argv[1]), {MEMORY_MIB * MIB}, random.Random(5)))"
+        f"print(sample_pages(Path(sys.argv[1]), {MEMORY_MIB * MIB}, random.Random(5)))"
     )
     with holding("text=8") as process:
         said = subprocess.run(
@@ -105,6 +139,6 @@ def test_who_may_not_look_sees_nothing() -> None:
 
 def test_a_process_is_asked_by_its_number() -> None:
     with holding("text=32") as process:
-        seen = QemuProcess(int(process.name)).page_contents(MEMORY_MIB * MIB)
+        seen = QemuProcess(int(process.name)).sample_pages(MEMORY_MIB * MIB)
     assert seen is not None
-    assert seen.packed_share < 0.1
+    assert seen.contents.packed_share < 0.1

@@ -17,7 +17,7 @@ from vmtune.errors import Conflict, HostUnreachable, InvalidInput, NotFound
 from vmtune.forecast.probe import WHOLE_SECONDS_MS
 from vmtune.model.host.disks import BY_DEVICE, Disk, DiskAtHost
 from vmtune.model.host.hardware import UNKNOWN_OFFER, Offer
-from vmtune.model.host.page_contents import PageContents
+from vmtune.model.host.page_contents import PageContents, PageSample
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.services.forecasts.forecasts import Forecast, ForecastService
 
@@ -164,15 +164,19 @@ async def test_what_is_left_out_is_said(it: World, forecasts: ForecastService) -
 async def test_what_pages_hold_is_asked_unless_that_is_off(
     it: World, forecasts: ForecastService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def half_zeros(_: object, vm: UUID, memory_bytes: int) -> PageContents:
-        return PageContents(1000, 0.5, 0.25)
+    every, written = PageContents(1000, 0.5, 0.25), PageContents(100, 0.1, 0.5)
 
-    monkeypatch.setattr("vmtune.testing.fake.driver.FakeDriver.page_contents", half_zeros)
+    async def sampled(
+        _: object, vm: UUID, memory_bytes: int, before: PageSample | None = None
+    ) -> PageSample:
+        return PageSample(every, written if before else None)
+
+    monkeypatch.setattr("vmtune.testing.fake.driver.FakeDriver.sample_pages", sampled)
     wanted = {
         "max_bandwidth_bytes_per_s": 100 * MIB, "multifd": True, "multifd_compression": "zstd"
     }  # fmt: skip
     known = await forecasts.forecast(VM, "b", values=wanted)
-    assert known.probe.contents == PageContents(1000, 0.5, 0.25)
+    assert (known.probe.contents, known.probe.changed) == (every, written)
     assert "compression_not_known" not in codes(known)
     left_alone = ForecastService(it.store, it.plans, sample_guest_pages=False)
     unknown = await left_alone.forecast(VM, "b", values=wanted)

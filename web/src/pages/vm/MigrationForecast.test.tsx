@@ -71,6 +71,7 @@ const told = (...candidates: Candidate[]): Schemas["MigrationForecastView"] => (
     memory_bytes: 2 ** 30,
     used_bytes: 2 ** 29,
     contents: null,
+    changed: null,
     dirtied: [],
   },
   candidates,
