@@ -8,7 +8,7 @@ import random
 import shutil
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tests.perf.patched_pool import load
 from tests.perf.pool_model import Monitor, exports
 from tests.support.map_count import map_count_held
 from tests.support.patched_build import OBJECT, TYPE, patched
-from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, SETTABLE
+from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, READ_ONLY, SENDS, SETTABLE
 from tests.support.qemu import RunningQemu, running
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.lab.domain_xml import kvm_usable
@@ -70,12 +70,16 @@ class Refusing(Monitor):
 
 
 @contextmanager
-def started(folder: Path, *machine: str) -> Iterator[tuple[RunningQemu, Refusing]]:
+def started(
+    folder: Path, *machine: str, within: Sequence[str] = ()
+) -> Iterator[tuple[RunningQemu, Refusing]]:
     """A patched QEMU that must still be alive in the end."""
     more = folder / "more.sock"
     folder.mkdir(parents=True, exist_ok=True)
     extra = ("-qmp", f"unix:{more},server=on,wait=off")
-    with running(patched(), folder / "qmp", machine=machine or BARE, extra=extra) as qemu:
+    with running(
+        patched(), folder / "qmp", machine=machine or BARE, extra=extra, within=within
+    ) as qemu:
         with Refusing(more) as monitor:
             yield qemu, monitor
         assert qemu.process.poll() is None, qemu.said()
@@ -98,9 +102,12 @@ def monitor(bare: Refusing) -> Iterator[Refusing]:
 def test_the_properties_are_those_that_the_fake_and_the_pack_have(monitor: Refusing) -> None:
     listed = monitor.execute("qom-list-properties", typename=TYPE)
     ours = {row["name"] for row in listed} - {"type"}
-    assert ours == {*SETTABLE, *COUNTERS}
+    assert ours == {*SETTABLE, *READ_ONLY}
     rows = tomllib.loads(shipped()["qemu-patched"].read_text())["tunable"]
     assert {row["qom"]["property"] for row in rows} == ours
+    members = [row["qom"]["member"] for row in rows if row["qom"]["property"] == "sends"]
+    assert members == list(SENDS)
+    assert set(members) == set(monitor.get("sends"))
     defaults = {row["qom"]["property"]: row["default"] for row in rows if "default" in row}
     assert defaults == SETTABLE == monitor.settings()
 
@@ -132,6 +139,8 @@ def test_an_unknown_policy_is_refused_and_counters_cannot_be_set(monitor: Refusi
     for name in COUNTERS:
         assert monitor.get(name) >= 0
         assert monitor.refusal("qom-set", path=OBJECT, property=name, value=1)
+    assert set(monitor.get("sends").values()) == {0}  # nothing has migrated
+    assert monitor.refusal("qom-set", path=OBJECT, property="sends", value={})
 
 
 def test_the_interval_is_the_policys_within_its_bounds(monitor: Refusing) -> None:

@@ -62,6 +62,7 @@ COUNTERS = {
     "qemu_ring_full_exits_count", "qemu_reaper_rounds_count", "qemu_pages_reaped_count",
     "qemu_coroutines_in_use_count", "qemu_coroutines_pooled_count",
     "qemu_coroutines_created_count", "qemu_coroutines_peak_count",
+    "qemu_sends_count", "qemu_send_cpu_us", "qemu_zero_copy_copied_count", "qemu_flush_time_us",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from vmtune.errors import CommandRefused
 from vmtune.testing.fake.qemu import FakeQemu
 
 TYPE = "x-vmtune"
+OBJECT_ID = "vmtune"
 POLICIES = ("stock", "fixed", "levels", "aimd")
 SETTABLE: Mapping[str, Any] = {
     "reaper-policy": "stock",
@@ -25,6 +26,13 @@ COUNTERS: Mapping[str, int] = {
     "coroutines-in-use": 2, "coroutines-pooled": 128, "coroutines-created": 130,
     "coroutines-peak": 77,
 }  # fmt: skip
+SENDS: Mapping[str, int] = {
+    "count": 900, "bytes": 471_859_200, "time-us": 190_000, "cpu-us": 150_000,
+    "zero-copy-count": 450, "zero-copy-bytes": 471_800_000, "zero-copy-copied": 449,
+    "flush-count": 12, "flush-us": 2500,
+}  # fmt: skip
+"""The members of the property ``sends``."""
+READ_ONLY: Mapping[str, Any] = {**COUNTERS, "sends": SENDS}
 RANGES = {
     "reaper-interval-min": (100, 1_000_000),
     "reaper-interval-max": (100, 1_000_000),
@@ -47,7 +55,7 @@ class PatchedQemu(FakeQemu):
             self.commands.append((command, dict(arguments)))
             if arguments["typename"] != TYPE:
                 raise CommandRefused(f"Class '{arguments['typename']}' not found")
-            return [{"name": name, "type": "uint64"} for name in {**SETTABLE, **COUNTERS}]
+            return [{"name": name, "type": "uint64"} for name in {**SETTABLE, **READ_ONLY}]
         if command == "object-add" and arguments["qom-type"] == TYPE:
             self.commands.append((command, dict(arguments)))
             if self.made:
@@ -55,7 +63,7 @@ class PatchedQemu(FakeQemu):
                     f"there is an object of the type {TYPE}: it sets the whole QEMU"
                 )
             self.made = arguments["id"]
-            self.properties[f"/objects/{self.made}"] = {**SETTABLE, **COUNTERS}
+            self.properties[f"/objects/{self.made}"] = {**SETTABLE, **READ_ONLY}
             return {}
         if command == "qom-list" and arguments["path"] == "/objects" and self.made:
             children = super().answer(command, arguments)
@@ -65,7 +73,7 @@ class PatchedQemu(FakeQemu):
         return super().answer(command, arguments)
 
     def _check(self, name: str, value: Any) -> None:
-        if name in COUNTERS:
+        if name in READ_ONLY:
             raise CommandRefused(f"Insufficient permission to perform this operation on {name}")
         if name == "reaper-policy":
             if value not in POLICIES:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
-from tests.support.patched_qemu import CONSENTS, COUNTERS, TYPE, PatchedQemu
+from tests.support.patched_qemu import CONSENTS, COUNTERS, SENDS, TYPE, PatchedQemu
 from vmtune.errors import InvalidInput, SetupError
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.testing.fake.qemu import Fault, FaultKind
@@ -76,6 +76,8 @@ async def test_a_packs_tunables_are_planned_applied_verified_and_reverted(tmp_pa
         shown = await readings(api)
         assert shown["qemu_ring_full_exits_count"]["value"] == COUNTERS["ring-full-exits"]
         assert shown["qemu_coroutines_peak_count"]["value"] == 77
+        assert shown["qemu_zero_copy_copied_count"]["value"] == SENDS["zero-copy-copied"]
+        assert shown["qemu_flush_time_us"]["value"] == SENDS["flush-us"]
         assert (await api.ask("POST", f"/vms/{VM}/verify"))["clean"] is True
 
         now["pool-resize-period"] = 0  # behind vmtune's back
@@ -162,7 +164,7 @@ async def test_counters_cannot_be_set_and_the_table_tells_of_the_pack(tmp_path: 
         assert (await api.get("/tunables/qemu_reaper_rounds_count"))["read_only"] is True
         names = [r["name"] for r in (await api.get("/tunables"))["items"]]
         assert names[: len(BUILT_IN)] == list(BUILT_IN)
-        assert len(names) == len(BUILT_IN) + 15
+        assert len(names) == len(BUILT_IN) + 24
 
 
 async def test_what_stands_is_told_when_its_pack_is_no_longer_loaded(tmp_path: Path) -> None:

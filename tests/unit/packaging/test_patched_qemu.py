@@ -15,7 +15,7 @@ import pytest
 from setuptools import find_namespace_packages
 
 from tests.support.patched_build import RELEASE, place
-from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, SETTABLE
+from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, SENDS, SETTABLE
 from vmtune.packs import shipped
 
 pytestmark = pytest.mark.integration
@@ -39,7 +39,8 @@ def test_the_patch_holds_our_lines_only() -> None:
 def test_each_new_file_says_its_licence() -> None:
     new = re.findall(r"^--- /dev/null\n\+\+\+ b/(\S+)\n@@.*\n((?:\+.*\n)+)", PATCH, re.MULTILINE)
     assert {name for name, _ in new} == {
-        "include/qemu/vmtune.h", "system/vmtune.c", "util/vmtune-pool.c.inc",
+        "include/qemu/vmtune.h", "io/vmtune-sends.c.inc", "system/vmtune.c",
+        "util/vmtune-pool.c.inc",
     }  # fmt: skip
     for name, text in new:
         assert "SPDX-License-Identifier: GPL-2.0-or-later" in text, name
@@ -68,6 +69,8 @@ def test_names_ranges_and_defaults_are_the_packs() -> None:
     assert stock == begins == {k: v for k, v in SETTABLE.items() if k != "reaper-policy"}
     assert ranges == RANGES
     assert counters == list(COUNTERS)
+    sends = re.findall(r'^\+        \{ "([\w-]+)", sent\.', PATCH, re.MULTILINE)
+    assert sends == list(SENDS)
     pack = tomllib.loads(shipped()["qemu-patched"].read_text())["tunable"]
     assert {r["qom"]["property"]: r["default"] for r in pack if "default" in r} == SETTABLE
     in_pack = {
@@ -236,8 +239,9 @@ BUILDING = {
     "dpkg-source": """
 mkdir "$4"
 cd "$4"
-mkdir -p accel/kvm qapi system util include/qemu
-for file in accel/kvm/kvm-all.c qapi/qom.json system/meson.build util/qemu-coroutine.c; do
+mkdir -p accel/kvm io migration qapi system util include/qemu
+for file in accel/kvm/kvm-all.c io/channel-socket.c migration/migration.c migration/multifd.c \\
+        qapi/qom.json system/meson.build util/qemu-coroutine.c; do
     yes "" | head -n 4000 >$file
     touch -d 2026-01-01 $file
 done
