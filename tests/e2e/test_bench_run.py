@@ -60,6 +60,8 @@ OF_OTHER_TUNABLES = {
     *("dirty_limit_ring_full_ms", "ring_full_exits", "reaper_rounds"),
     *("postcopy_blocked_ms", "postcopy_vcpu_blocked_ms"),
     *("postcopy_latency_us", "postcopy_latency_p99_us"),
+    *("sends", "sendmsg_cpu_ms_per_gib", "sendmsg_ms_per_gib"),
+    *("zero_copy_flush_ms", "zero_copy_copied_percent"),
 }
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.samples import make_samples
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, RunRecord, Silence
+from vmtune.bench.model.runs.send_record import IterationSends, SendCounts, SendRecord
 from vmtune.model.migration.controller_record import (
     ReaperEnd,
     ReaperReport,
@@ -55,6 +56,10 @@ any_step = st.builds(StepRecord, small, whole, small, words, words, st.sampled_f
 any_outcome = st.builds(
     Outcome, words, st.sampled_from(Status), st.none() | values, st.none() | values, words
 )
+any_counts = st.builds(SendCounts, *[small] * 9)
+any_sends = st.builds(
+    SendRecord, any_counts, _few(st.builds(IterationSends, small, st.floats(0, 1e9), any_counts))
+)
 any_record = st.builds(
     RunRecord,
     migration_ms=st.none() | small,
@@ -70,6 +75,7 @@ any_record = st.builds(
     reaper=st.none() | any_reaper,
     steps=_few(any_step),
     ring_full_exits=st.none() | small,
+    sends=st.none() | any_sends,
 )
 
 

@@ -12,6 +12,7 @@ from vmtune.bench.migration.guest_passes import Span
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.table import METRICS, SUCCESS
 from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord, RunState
+from vmtune.bench.model.runs.send_record import SendRecord
 from vmtune.bench.srcu.reduce import reduce_srcu
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import Sample
@@ -41,6 +42,7 @@ def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> d
         **dict(_postcopy(record.postcopy)),
         **dict(_cpu(record.cpu, migration)),
         **dict(_sending(record, migration)),
+        **dict(_sends(record.sends)),
         **dict(_transfer(record, values)),
         **dict(_control(record, values)),
     }
@@ -113,6 +115,20 @@ def _sending(record: RunRecord, migration: Span | None) -> MetricValues:
     if migration is None or len(own) < 2 or sent <= 0:
         return
     yield "source_send_system_ms_per_gib", _used(own, "send_system_ms", migration) / (sent / GIB)
+
+
+def _sends(sends: SendRecord | None) -> MetricValues:
+    if sends is None:
+        return
+    total = sends.total
+    yield "sends", total.sends
+    if total.sent_bytes:
+        gib = total.sent_bytes / GIB
+        yield "sendmsg_cpu_ms_per_gib", total.send_cpu_us / 1000 / gib
+        yield "sendmsg_ms_per_gib", total.send_us / 1000 / gib
+    if total.zero_copy_sends:
+        yield "zero_copy_flush_ms", total.flush_us / 1000
+        yield "zero_copy_copied_percent", 100 * total.copied_sends / total.zero_copy_sends
 
 
 def _used(own: Sequence[CpuSample], field: str, span: Span) -> float:

@@ -18,6 +18,7 @@ from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.runs.load_record import LoadRecord
 from vmtune.bench.model.runs.run import HostSide, Run, RunState, Testbed
+from vmtune.bench.model.runs.send_record import SendRecord
 from vmtune.bench.model.runs.series import Head, Series
 from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import BlockRecord, LoadPhase
@@ -191,6 +192,9 @@ class RunHeadView(Model):
     srcu: SrcuRecord | None = Field(description="Of a run of updates of a memory map.")
     loads: LoadRecord | None = Field(
         description="What kept the machine busy meanwhile; null if nothing was meant to."
+    )
+    sends: SendRecord | None = Field(
+        description="What the source's QEMU counted of its sends; null if it counts none."
     )
 
     @classmethod

@@ -1453,6 +1453,14 @@ class IntentView(TypedDict):
     text: str
 
 
+class IterationSends(TypedDict):
+    """The sends of one iteration."""
+
+    iteration: int
+    at_ms: float
+    counts: SendCounts
+
+
 class KeptForecastView(TypedDict):
     """A forecast that is kept with a migration."""
 
@@ -2480,6 +2488,7 @@ class RunHeadView(TypedDict):
     boot: BootRecord | None
     srcu: SrcuRecord | None
     loads: LoadRecord | None
+    sends: SendRecord | None
 
 
 class RunPage(TypedDict):
@@ -2632,6 +2641,27 @@ class SearchResults(TypedDict):
     """What a search found, by kind."""
 
     items: list[FoundView]
+
+
+class SendCounts(TypedDict):
+    """The sendmsg calls of the threads that send, and zero-copy's flushes."""
+
+    sends: NotRequired[int]
+    sent_bytes: NotRequired[int]
+    send_us: NotRequired[int]
+    send_cpu_us: NotRequired[int]
+    zero_copy_sends: NotRequired[int]
+    zero_copy_bytes: NotRequired[int]
+    copied_sends: NotRequired[int]
+    flushes: NotRequired[int]
+    flush_us: NotRequired[int]
+
+
+class SendRecord(TypedDict):
+    """The sends of a run's source."""
+
+    total: SendCounts
+    iterations: NotRequired[list[IterationSends]]
 
 
 class ServiceList(TypedDict):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from vmtune.bench.model.metrics.table import MIGRATION_METRICS
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, HostSide, RunRecord, RunState, Silence
-from vmtune.bench.reduce import reduce
+from vmtune.bench.model.runs.send_record import SendCounts, SendRecord
+from vmtune.bench.reduce import GIB, reduce
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport, ReaperRound
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import QemuStatus, Sample, Totals
@@ -235,6 +236,22 @@ def test_what_was_not_switched_on_is_missing(
     assert {name: found[name] for name in names & found.keys()} == expected
 
 
+def test_sends_by_what_was_sent() -> None:
+    copied = SendCounts(sends=100, sent_bytes=GIB // 2, send_us=90_000, send_cpu_us=60_000)
+    found = reduce(replace(CALM, sends=SendRecord(copied)), COMPLETED, {})
+    assert found["sends"] == 100
+    assert found["sendmsg_ms_per_gib"] == pytest.approx(180)
+    assert found["sendmsg_cpu_ms_per_gib"] == pytest.approx(120)
+    assert not {"zero_copy_flush_ms", "zero_copy_copied_percent"} & found.keys()
+    zero = replace(copied, zero_copy_sends=40, copied_sends=10, flushes=3, flush_us=2500)
+    found = reduce(replace(CALM, sends=SendRecord(zero)), COMPLETED, {})
+    assert (found["zero_copy_flush_ms"], found["zero_copy_copied_percent"]) == (2.5, 25)
+    found = reduce(replace(CALM, sends=SendRecord(SendCounts())), COMPLETED, {})
+    assert found["sends"] == 0
+    assert not {"sendmsg_ms_per_gib", "sendmsg_cpu_ms_per_gib"} & found.keys()
+    assert "sends" not in reduce(CALM, COMPLETED, {})
+
+
 def test_ring_and_reaper() -> None:
     rounds = (ReaperRound(900, 50, 52, 2, (0.1,)), ReaperRound(1000, 50, 52, 2, (0.1,)))
     report = ReaperReport("predict", 65536, ReaperEnd.MIGRATION_ENDED, rounds)
@@ -289,6 +306,8 @@ RECORDS = st.builds(
     ),
     ring_full_exits=st.none() | st.integers(0, 9),
     postcopy=st.none() | st.builds(PostcopyFigures, st.integers(0, 9)),
+    sends=st.none()
+    | st.builds(SendRecord, st.builds(SendCounts, *[st.integers(0, 1 << 40)] * 9)),
 )  # fmt: skip
 VALUES = st.fixed_dictionaries(
     {name: st.booleans() for name in ("auto_converge", "dirty_limit", "zero_copy_send")}
@@ -321,6 +340,7 @@ def test_every_metric_of_the_table_is_computed() -> None:
         reaper=ReaperReport("predict", 65536, ReaperEnd.MIGRATION_ENDED, rounds),
         ring_full_exits=3,
         postcopy=PostcopyFigures(3, (5,), 90_000, (0, 4)),
+        sends=SendRecord(SendCounts(9, GIB, 8, 7, 6, GIB, 5, 4, 3)),
     )
     values = dict.fromkeys(("auto_converge", "dirty_limit", "zero_copy_send"), True)
     assert list(reduce(everything, COMPLETED, values)) == list(MIGRATION_METRICS)

@@ -19,6 +19,7 @@ from vmtune.bench.migration.command_line import QemuFiles, command_line
 from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.bench.migration.order import DirectTestbed
 from vmtune.bench.migration.qemu_stderr import RING_FULL, Stderr
+from vmtune.bench.migration.send_counters import CONSENTS, SendCounters
 from vmtune.bench.migration.stage import Side, finish
 from vmtune.bench.model.runs.run import HostSide
 from vmtune.bench.model.scenario.migration import Scenario, Transport
@@ -47,7 +48,10 @@ class BenchQemu:
             self.errors.discard()
             raise
         self.errors.started()
-        self.monitor = QmpMonitor(own, lambda _name, _data: None, lambda: None)
+        # It is the run's own QEMU: nobody has to consent to what shows its counters.
+        self.monitor = QmpMonitor(
+            own, lambda _name, _data: None, lambda: None, more_commands=CONSENTS
+        )
 
     async def listens(self) -> None:
         """Return when its monitors are there: the run's own, which it makes last, answers.
@@ -102,6 +106,7 @@ class DirectStage:
         self.source = sides[HostSide.SOURCE]
         self.destination = sides[HostSide.DESTINATION]
         self._qemus = qemus
+        self.sends = SendCounters(qemus[HostSide.SOURCE].monitor)
 
     def pid(self, side: HostSide) -> int | None:
         """The process of that side's QEMU."""

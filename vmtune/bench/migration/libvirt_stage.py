@@ -19,13 +19,16 @@ from uuid import UUID
 from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.bench.migration.order import LibvirtTestbed
 from vmtune.bench.migration.qemu_stderr import RING_FULL, RingFullCounter
+from vmtune.bench.migration.send_counters import CONSENTS, SendCounters
 from vmtune.bench.migration.stage import Side, finish
 from vmtune.bench.model.runs.run import HostSide
 from vmtune.bench.model.scenario.migration import Scenario, Transport
 from vmtune.bench.model.settable import settable
 from vmtune.bench.run_folder import clear_left_behind, end_processes_of, run_folder
 from vmtune.errors import LabError, SetupError
+from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
+from vmtune.hypervisor.libvirt.monitor import LibvirtMonitor
 from vmtune.lab import HostStatus, LabSettings, VmSettings, define_vm, status, virsh
 
 _READ_BYTES = 1 << 20
@@ -37,6 +40,7 @@ class LibvirtStage:
     """A :class:`~vmtune.bench.migration.stage.Stage` of two libvirt hosts.
 
     :param folders: of the lab's two hosts.
+    :param link: to the first host, for what the run counts in its own domain.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class LibvirtStage:
         sides: dict[HostSide, Side],
         hosts: dict[HostSide, HostStatus],
         folders: dict[HostSide, Path],
+        link: Link,
     ) -> None:
         self.vm = vm
         self.kvm = kvm
@@ -57,6 +62,7 @@ class LibvirtStage:
         self._name = name
         self._hosts = hosts
         self._folders = folders
+        self.sends = SendCounters(LibvirtMonitor(link, vm, CONSENTS))
 
     def pid(self, side: HostSide) -> int | None:
         """The process of that side's QEMU, from the file that libvirt keeps while it runs."""
@@ -186,7 +192,11 @@ async def libvirt_stage(
             vm = await finish(asyncio.to_thread(_start, lab, settings))
             sides = {s: Side(hosts[s].name, d) for s, d in zip(HostSide, drivers, strict=True)}
             folders = {side: lab.folder / which for side, which in _WHICH.items()}
-            yield LibvirtStage(name, vm, kvm, listener, sides, hosts, folders)
+            link = Link(hosts[HostSide.SOURCE].uri)
+            try:
+                yield LibvirtStage(name, vm, kvm, listener, sides, hosts, folders, link)
+            finally:
+                await finish(link.close())
         finally:
             await finish(_take_down(lab, name, folder, drivers, listener))
 

@@ -120,11 +120,13 @@ class MeasuredMigration:
         )
         await session.prepare(plan)
         try:
+            await self._recorder.sends_begin()
             async with self._counting(), session.controlled():
                 self.controllers = session.controllers
                 await session.start(plan)
                 ended = await session.observe(self._scenario.max_seconds + _ENDS_WITHIN_S)
                 self._recorder.migration_ends()
+                await self._recorder.look_at_sends()
             verdict = await self._judge(ended, session)
             await self._finish(verdict.state is RunState.COMPLETED)
         finally:
@@ -289,6 +291,7 @@ class _RunNotes:
             self._recorder.migration_ends()
         if snapshot.sample is not None:
             self._recorder.add(snapshot.sample)
+            await self._recorder.look_at_sends(snapshot.sample.iteration)
             self._on_sample(snapshot.sample)
         if snapshot.totals is not None:
             self._recorder.totals = snapshot.totals

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import time
 from dataclasses import replace
 
 from vmtune.bench.machine.cpu_times import QemuCpu
+from vmtune.bench.migration.send_counters import SendLog
 from vmtune.bench.migration.stage import Stage
 from vmtune.bench.model.runs.run import CpuSample, HostSide, RunRecord
 from vmtune.engine.controllers import Controllers
+from vmtune.errors import VmtuneError
 from vmtune.model.migration.controller_record import ReaperReport, StepRecord
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import Sample, Totals
@@ -36,6 +39,7 @@ class Recorder:
         self.outcomes: tuple[Outcome, ...] = ()
         self.ring_full_exits: int | None = None
         self.postcopy: PostcopyFigures | None = None
+        self._sends: SendLog | None = None
         self._cpu: list[CpuSample] = []
         self._readers: dict[HostSide, QemuCpu] = {}
         self._sampling: asyncio.Task[None] | None = None
@@ -118,6 +122,7 @@ class Recorder:
             steps=_steps(controllers, shift),
             ring_full_exits=self.ring_full_exits,
             postcopy=self.postcopy,
+            sends=self._sends.record() if self._sends else None,
         )
 
     def _reaper(self, controllers: Controllers | None, shift: int) -> ReaperReport | None:
@@ -126,6 +131,27 @@ class Recorder:
             return None
         rounds = tuple(replace(r, at_ms=r.at_ms + shift) for r in report.rounds)
         return replace(report, rounds=rounds, ring_full_exits=self.ring_full_exits)
+
+    async def sends_begin(self) -> None:
+        """Count sends from now on, where the source's QEMU does. Call it before the migration:
+        looking whether it does takes time."""
+        with contextlib.suppress(VmtuneError):  # then it is as with any other QEMU
+            if await self._stage.sends.prepare():
+                before = await self._stage.sends.read()
+                self._sends = SendLog(before) if before else None
+
+    async def look_at_sends(self, iteration: int | None = None) -> None:
+        """Note the counters now.
+
+        :param iteration: which one it is; None for the last.
+        """
+        if self._sends is None:
+            return
+        with contextlib.suppress(VmtuneError):  # its QEMU has ended: the look before was the last
+            counts = await self._stage.sends.read()
+            if counts is not None:
+                at = self._sends.newest if iteration is None else iteration
+                self._sends.add(at, self.at_ms(), counts)
 
     async def _sample(self) -> None:
         while True:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from vmtune.bench.migration.guest_listener import GuestListener
+from vmtune.bench.migration.send_counters import SendCounters
 from vmtune.bench.model.runs.run import HostSide
 from vmtune.hypervisor.protocol import Driver
 
@@ -51,6 +52,10 @@ class Stage(Protocol):
     @property
     def listener(self) -> GuestListener:
         """Listens to the guest, on whichever side it is."""
+
+    @property
+    def sends(self) -> SendCounters:
+        """The source's counters of sends."""
 
     def pid(self, side: HostSide) -> int | None:
         """The process of that side's QEMU; None where there is none (yet)."""

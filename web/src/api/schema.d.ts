@@ -6403,6 +6403,24 @@ export interface components {
             text: string;
         };
         /**
+         * IterationSends
+         * @description The sends of one iteration.
+         */
+        IterationSends: {
+            /**
+             * Iteration
+             * @description As QEMU counts them. Iterations that no sample has seen are part of the next one.
+             */
+            iteration: number;
+            /**
+             * At Ms
+             * @description When it was last seen.
+             */
+            at_ms: number;
+            /** @description Since the iteration before. A flush at an iteration's end is mostly seen in the next one, for QEMU counts that from before it. */
+            counts: components["schemas"]["SendCounts"];
+        };
+        /**
          * KeptForecastView
          * @description A forecast that is kept with a migration.
          */
@@ -9893,6 +9911,8 @@ export interface components {
             srcu: components["schemas"]["SrcuRecord"] | null;
             /** @description What kept the machine busy meanwhile; null if nothing was meant to. */
             loads: components["schemas"]["LoadRecord"] | null;
+            /** @description What the source's QEMU counted of its sends; null if it counts none. */
+            sends: components["schemas"]["SendRecord"] | null;
         };
         /**
          * RunPage
@@ -10427,6 +10447,80 @@ export interface components {
              * @description The items of this page.
              */
             items: components["schemas"]["FoundView"][];
+        };
+        /**
+         * SendCounts
+         * @description The sendmsg calls of the threads that send, and zero-copy's flushes.
+         */
+        SendCounts: {
+            /**
+             * Sends
+             * @description Calls that sent something.
+             * @default 0
+             */
+            sends: number;
+            /**
+             * Sent Bytes
+             * @description What they sent, headers included.
+             * @default 0
+             */
+            sent_bytes: number;
+            /**
+             * Send Us
+             * @description How long the calls took, added up over the threads: waiting for room in the socket counts.
+             * @default 0
+             */
+            send_us: number;
+            /**
+             * Send Cpu Us
+             * @description The CPU time of the calls.
+             * @default 0
+             */
+            send_cpu_us: number;
+            /**
+             * Zero Copy Sends
+             * @description Those of the calls that asked the kernel not to copy.
+             * @default 0
+             */
+            zero_copy_sends: number;
+            /**
+             * Zero Copy Bytes
+             * @description What these sent.
+             * @default 0
+             */
+            zero_copy_bytes: number;
+            /**
+             * Copied Sends
+             * @description Zero-copy sends that the kernel copied all the same. It tells so when they are flushed.
+             * @default 0
+             */
+            copied_sends: number;
+            /**
+             * Flushes
+             * @description How often a channel waited until the kernel was done with its zero-copy sends.
+             * @default 0
+             */
+            flushes: number;
+            /**
+             * Flush Us
+             * @description How long these waits took, one after the other.
+             * @default 0
+             */
+            flush_us: number;
+        };
+        /**
+         * SendRecord
+         * @description The sends of a run's source.
+         */
+        SendRecord: {
+            /** @description From the migration's start to the last look: under libvirt, which ends the source at once, what came after it is missing. */
+            total: components["schemas"]["SendCounts"];
+            /**
+             * Iterations
+             * @description The same, one by one.
+             * @default []
+             */
+            iterations: components["schemas"]["IterationSends"][];
         };
         /**
          * Series

@@ -16,6 +16,7 @@ from vmtune.bench.migration.order import RunOrder
 from vmtune.bench.migration.recorder import Recorder
 from vmtune.bench.migration.stage import Side
 from vmtune.bench.model.runs.run import HostSide, RunState
+from vmtune.bench.model.runs.send_record import SendCounts
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.errors import Blocked, CommandRefused, HostUnreachable, NotFound, TooLate, VmtuneError
 from vmtune.model.host.facts import VmState
@@ -106,6 +107,22 @@ class Host:
         yield
 
 
+class FakeSends:
+    """Counters that a QEMU may have, and that end with it."""
+
+    def __init__(self, *counts: SendCounts | VmtuneError) -> None:
+        self.counts = list(counts)
+
+    async def prepare(self) -> bool:
+        return bool(self.counts)
+
+    async def read(self) -> SendCounts:
+        found = self.counts.pop(0) if len(self.counts) > 1 else self.counts[0]
+        if isinstance(found, VmtuneError):
+            raise found
+        return found
+
+
 class FakeStage:
     """Two such hosts, and a guest that says nothing."""
 
@@ -115,6 +132,7 @@ class FakeStage:
         self.source: Any = Side("source", source)  # type: ignore[arg-type] # all that is needed
         self.destination: Any = Side("destination", self.there)  # type: ignore[arg-type]
         self.traced: list[bool] = []
+        self.sends: Any = FakeSends()
 
     def pid(self, side: HostSide) -> int | None:
         return None
@@ -271,6 +289,38 @@ async def test_a_step_that_aborts_is_no_convergence(listener: GuestListener) -> 
     verdict = await it.verdict()
     assert verdict.state is RunState.NOT_CONVERGED
     assert verdict.failure.startswith("a step aborted it: ")
+
+
+async def test_sends_are_those_of_each_iteration_as_far_as_they_were_seen(
+    listener: GuestListener,
+) -> None:
+    second = Snapshot(QemuStatus.ACTIVE, replace(LOOK, iteration=2))
+    it = made(listener, Host(ACTIVE, ACTIVE, second, COMPLETED))
+    gone = HostUnreachable("its QEMU has ended")
+    for sent in ([10, 25, 40, 100, 130], [10, 25, 40, 100, gone]):
+        it = made(listener, Host(ACTIVE, ACTIVE, second, COMPLETED))
+        counts = [each if each is gone else SendCounts(each, 4096 * each) for each in sent]
+        it.stage.sends = FakeSends(*counts)
+        assert await it.verdict() == Verdict(RunState.COMPLETED)
+        found = it.recorder.record(None).sends
+        assert found is not None
+        assert [(each.iteration, each.counts.sends) for each in found.iterations] == [
+            (1, 30), (2, 60 if gone in sent else 90),
+        ]  # fmt: skip
+        assert found.total.sends == (90 if gone in sent else 120)
+        assert found.total.sent_bytes == 4096 * found.total.sends
+
+
+async def test_a_qemu_that_counts_no_sends_is_measured_all_the_same(
+    listener: GuestListener,
+) -> None:
+    it = made(listener, Host(ACTIVE, COMPLETED))
+    assert await it.verdict() == Verdict(RunState.COMPLETED)
+    assert it.recorder.record(None).sends is None
+    it = made(listener, Host(ACTIVE, COMPLETED))
+    it.stage.sends = FakeSends(HostUnreachable("it does not answer"))
+    assert await it.verdict() == Verdict(RunState.COMPLETED)
+    assert it.recorder.record(None).sends is None
 
 
 @pytest.mark.parametrize("refuses", [True, False])

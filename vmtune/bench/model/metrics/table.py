@@ -200,6 +200,41 @@ _SENDING = Metric(
     "the migration is begun", "QEMU on the source says that it is over",
     "unless the migration completed, and when the source's QEMU could not be read in /proc",
 )  # fmt: skip
+_NO_SENDS = "where the source's QEMU does not count its sends: the patched one does"
+_SENDS = (
+    Metric(
+        "sendmsg_cpu_ms_per_gib", "CPU time of sendmsg", Unit.MS_PER_GIB, Direction.LOWER,
+        Group.CPU,
+        "The CPU time of the sendmsg calls of the threads that send, by what they sent: what "
+        "zero-copy saves.",
+        "the migration is begun", _OVER, _NO_SENDS,
+    ),
+    Metric(
+        "sendmsg_ms_per_gib", "Time in sendmsg", Unit.MS_PER_GIB, Direction.LOWER, Group.CPU,
+        "How long these calls took, added up over the threads, by what they sent. A thread that "
+        "waits for room in its socket is in the call.",
+        "the migration is begun", _OVER, _NO_SENDS,
+    ),
+    Metric(
+        "sends", "Calls of sendmsg", Unit.COUNT, Direction.NONE, Group.TRANSFER,
+        "How many of these calls sent something.",
+        "the migration is begun", _OVER, _NO_SENDS,
+    ),
+    Metric(
+        "zero_copy_flush_ms", "Time in flushes of zero-copy", Unit.MS, Direction.LOWER,
+        Group.TRANSFER,
+        "How long QEMU waited, channel by channel, until the kernel was done with what zero-copy "
+        "had sent: at the end of each iteration.",
+        "the migration is begun", _OVER, "without zero-copy sends, and " + _NO_SENDS,
+    ),
+    Metric(
+        "zero_copy_copied_percent", "Zero-copy sends that were copied", Unit.PERCENT,
+        Direction.LOWER, Group.TRANSFER,
+        "The share of zero-copy sends that the kernel copied all the same: all of them on loopback "
+        "and veth. It tells so at the flush.",
+        "the migration is begun", _OVER, "without zero-copy sends, and " + _NO_SENDS,
+    ),
+)  # fmt: skip
 _TRANSFER = (
     Metric(
         "transferred_bytes", "Sent", Unit.BYTES, Direction.LOWER, Group.TRANSFER,
@@ -267,6 +302,7 @@ MIGRATION_METRICS: Mapping[str, Metric] = complete(
         *_POSTCOPY,
         *_cpu(HostSide.SOURCE),
         _SENDING,
+        *_SENDS,
         *_cpu(HostSide.DESTINATION),
         *_TRANSFER,
         *_CONTROL,

@@ -19,6 +19,7 @@ from uuid import UUID
 from vmtune.bench.model.kinds import ScenarioKind, kind_of_setup
 from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.runs.load_record import LoadRecord
+from vmtune.bench.model.runs.send_record import SendRecord
 from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import BlockRecord
 from vmtune.model.migration.controller_record import ReaperReport, StepRecord
@@ -155,6 +156,7 @@ class RunRecord:
     :param ring_full_exits: None where they were not counted.
     :param postcopy: what post-copy cost the guest; None where QEMU did not count it.
     :param loads: what kept the machine busy meanwhile; None where nothing was meant to.
+    :param sends: None where the source's QEMU does not count them.
     """
 
     migration_ms: int | None = None
@@ -175,6 +177,7 @@ class RunRecord:
     boot: BootRecord | None = None
     srcu: SrcuRecord | None = None
     loads: LoadRecord | None = None
+    sends: SendRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 from vmtune.bench.model.runs.boot_record import BootRecord
 from vmtune.bench.model.runs.load_record import LoadRecord
 from vmtune.bench.model.runs.run import CpuSample, GuestPass, RunRecord, Silence
+from vmtune.bench.model.runs.send_record import SendRecord
 from vmtune.bench.model.runs.srcu_record import SrcuRecord
 from vmtune.bench.model.scenario.block import BlockRecord, CpuMark, ProcessSample
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
@@ -69,6 +70,7 @@ class Head:
     boot: BootRecord | None = None
     srcu: SrcuRecord | None = None
     loads: LoadRecord | None = None
+    sends: SendRecord | None = None
 
 
 _ONCE = tuple(each.name for each in fields(Head))

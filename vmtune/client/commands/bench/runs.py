@@ -15,6 +15,7 @@ from vmtune.client.resolve import RUN, resolve
 from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
+from vmtune.client.views.sends import sends
 
 _SHOWN = {
     "migration": {
@@ -172,6 +173,9 @@ def _record(record: Document) -> Iterator[str]:
         dead = sum(not each["alive"] for each in loads["processes"])
         ended = f"; {dead} ended" if dead else ""
         yield from fields([("host load", loads["kind"]), ("each had of a CPU", f"{got}{ended}")])
+    if record["sends"]:
+        yield ""
+        yield from sends(record["sends"])
     reaper = record["reaper"]
     if reaper:
         yield ""
