@@ -7,7 +7,9 @@ guest is left out, and said, where the machine has no memory for both of its QEM
 
 Each run is kept in drop_duration.jsonl of the folder that RESULTS names, if it does, and a second
 call with it goes on where the first was stopped. A run takes up to 85 s, or MOST_S and 25 s more;
-CELLS=4G,8G chooses guests, ENTRIES=1024,65536 rings.
+CELLS=4G,8G chooses guests, ENTRIES=1024,65536 rings. All 45 runs take at most 64 minutes. The
+source's rings alone (ENTRIES=4096,65536) are 15 runs of 21 minutes at most, which need not be
+repeated for all, with the same RESULTS.
 
     [FULL=1] [RESULTS=FOLDER] [BLOCKS=N] [MOST_S=N] [CELLS=...] [ENTRIES=...]
         python -m tests.perf.drop_duration

@@ -1,9 +1,9 @@
 """Start, stop and inspect the two-host lab.
 
-Network namespaces joined by a veth pair (three by a bridge), and in each a libvirtd with
-folders of its own bind-mounted in a mount namespace of its own. The mounts, the
-link and the daemons end with their namespaces, so that what can stay behind is
-two names in /run/netns and one folder; the marker in the folder says which.
+Network namespaces joined by a veth pair (three by a bridge) or by two ports of network cards, and
+in each a libvirtd with folders of its own bind-mounted in a mount namespace of its own. The mounts,
+the link and the daemons end with their namespaces (a card's port returns to this machine), so that
+what can stay behind is two names in /run/netns and one folder; the marker in the folder says which.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from vmtune.lab.namespaces import (
     add_namespace,
     address_owner,
     delete_namespace,
+    device_problem,
     end_processes,
+    join_by_devices,
     join_namespaces,
     namespace_exists,
     namespace_inode,
@@ -205,6 +207,11 @@ def _check_free(settings: LabSettings) -> None:
                     "choose addresses that nothing here uses",
                 )
             )
+    for which, device in (("device_a", settings.device_a), ("device_b", settings.device_b)):
+        why_not = device_problem(device) if device else ""
+        if why_not:
+            remedy = "name a device without an address, whose other end is device_b's"
+            problems.append(Problem(which, "device_unusable", why_not, remedy))
     if problems:
         raise LabError("the lab cannot be brought up here", problems=problems)
 
@@ -238,7 +245,10 @@ def _build(settings: LabSettings, marker: Marker, lock: int) -> None:
         marker = marker.with_namespace(host.name, inode)
         marker.write(folder)
     names = settings.each("name")
-    join_namespaces(names, settings.each("address"), LINK)
+    if settings.device_a:
+        join_by_devices(names, settings.each("address"), (settings.device_a, settings.device_b))
+    else:
+        join_namespaces(names, settings.each("address"), LINK)
     if settings.machines:
         join_namespaces(names, settings.each("migration_address"), MIGRATION_LINK)
     for host in hosts:

@@ -102,6 +102,35 @@ def join_namespaces(names: Sequence[str], addresses: Sequence[str], link: str = 
         _ip(name, script)
 
 
+def join_by_devices(names: Sequence[str], addresses: Sequence[str], devices: Sequence[str]) -> None:
+    """Give each namespace a network device of this machine, under its own name, and an address.
+
+    A card's port comes back by itself when its namespace ends.
+    """
+    for name, address, device in zip(names, addresses, devices, strict=True):
+        run(
+            ["ip", "link", "set", device, "netns", name],
+            doing=f"give {device} to {name}",
+            timeout_s=_STEP_S,
+        )
+        _ip(name, f"address add {address} dev {device}\nlink set {device} up\n")
+
+
+def device_problem(device: str) -> str:
+    """Why a network device of this machine cannot be the lab's; empty where it can."""
+    listing = run(
+        ["ip", "-json", "address", "show"], doing="list this machine's addresses", timeout_s=_STEP_S
+    )
+    for interface in json.loads(listing):
+        if interface.get("ifname") == device:
+            used = [str(info["local"]) for info in interface.get("addr_info", ())
+                    if info.get("scope") == "global"]  # fmt: skip
+            if used:
+                return f"{device} has the address {', '.join(used)}: this machine uses it"
+            return f"{device} is part of {interface['master']}" if "master" in interface else ""
+    return f"this machine has no network device {device}"
+
+
 def _add_pair(a: str, link_a: str, b: str, link_b: str) -> None:
     run(
         [

@@ -19,6 +19,7 @@ _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 # A socket's path has to fit into sockaddr_un's 108 bytes.
 _SOCKET_LONGEST = 107
 _FOLDER_LONGEST = _SOCKET_LONGEST - len("/a/run/libvirt/libvirt-admin-sock")
+_DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,14}")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 
 
@@ -50,6 +51,10 @@ class LabSettings:
     :param root_a: of machines: the root that the first host's is an overlay of; this machine's own,
         or that of another release, with libvirt, QEMU, sshd, D-Bus and polkit in it.
     :param root_b: the second host's, and *root_c* the third's.
+    :param device_a: the network device of this machine that becomes the first host's link, such as
+        a port of a card that is wired to ``device_b``'s; empty for both: a veth pair. It must have
+        no address. The kernel gives a card's port back when the lab is down.
+    :param device_b: the second host's.
     :param hosts: 2, or of machines 3: then the third has ``name_c``, ``address_c`` and
         ``migration_address_c``.
     :raise InvalidInput: naming the field.
@@ -70,13 +75,20 @@ class LabSettings:
     root_a: Path = Path("/")
     root_b: Path = Path("/")
     root_c: Path = Path("/")
+    device_a: str = ""
+    device_b: str = ""
     hosts: int = 2
     name_c: str = "vmtune-c"
     address_c: str = "10.99.0.3/24"
     migration_address_c: str = "10.98.0.3/24"
 
     def __post_init__(self) -> None:
-        problems = [*self._name_problems(), *self._address_problems(), *self._path_problems()]
+        problems = [
+            *self._name_problems(),
+            *self._address_problems(),
+            *self._path_problems(),
+            *self._device_problems(),
+        ]
         if self.hosts not in ((2, 3) if self.machines else (2,)):
             problems.append(
                 Problem(
@@ -140,6 +152,28 @@ class LabSettings:
             for i, (which, name) in enumerate(zip(self.named("name"), names, strict=True))
             if name in names[:i]
         ]
+        return problems
+
+    def _device_problems(self) -> list[Problem]:
+        devices = {"device_a": self.device_a, "device_b": self.device_b}
+        if not any(devices.values()):
+            return []
+        problems = [
+            Problem(
+                which,
+                "bad_device",
+                f"{name!r} is no network device's name" if name else "the other host has one",
+                "name a device for each of the two hosts, as `ip link` lists them",
+            )
+            for which, name in devices.items()
+            if not _DEVICE.fullmatch(name)
+        ]
+        if not problems and self.device_a == self.device_b:
+            problems.append(Problem("device_b", "same_device", "is the same as device_a"))
+        if self.hosts > 2:
+            problems.append(
+                Problem("device_a", "out_of_range", "joins two hosts only", "make a lab of 2 hosts")
+            )
         return problems
 
     def _address_problems(self) -> list[Problem]:

@@ -25,6 +25,7 @@ from vmtune.bench.model.campaign.matrix import read_toml as read_matrix
 from vmtune.bench.model.campaign.matrix_kinds import BlockMatrix, BootMatrix, SrcuMatrix
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState
+from vmtune.bench.model.scenario.matrix_cells import NodeKind
 from vmtune.bench.model.scenario.migration import GUEST_NEEDS_BYTES, Scenario
 from vmtune.bench.model.scenario.migration import to_json as scenario_to_json
 from vmtune.errors import NotFound
@@ -83,6 +84,7 @@ def test_what_ships() -> None:
         "stock-against-tuned": "campaign",
         "zero-copy-load": "campaign",
         "zero-copy-load-quick": "campaign",
+        "zero-copy-nic": "campaign",
     }
     with pytest.raises(NotFound) as wrong:
         scenario_file("drop")
@@ -267,7 +269,7 @@ def test_its_reaper_is_the_sources() -> None:
     assert policies == {ReaperPolicy.LEVELS.value}
 
 
-@pytest.mark.parametrize("name", ["zero-copy-load", "zero-copy-load-quick"])
+@pytest.mark.parametrize("name", ["zero-copy-load", "zero-copy-load-quick", "zero-copy-nic"])
 def test_the_loads_of_the_zero_copy_matrix_stand_beside_the_sources(name: str) -> None:
     made = campaign(name)
     source = reference("zero-copy-multifd")
@@ -282,8 +284,8 @@ def test_the_loads_of_the_zero_copy_matrix_stand_beside_the_sources(name: str) -
         )
         assert isinstance(match, EffectMatch)
         loads.add(match.published.row.at["host_load"])
-    assert loads == ({"idle", "busy", "busy_pinned"} if name == "zero-copy-load" else
-                     {"idle", "busy"})  # fmt: skip
+    assert loads == ({"idle", "busy"} if name == "zero-copy-load-quick" else
+                     {"idle", "busy", "busy_pinned"})  # fmt: skip
 
 
 def test_the_channels_are_the_sources() -> None:
@@ -314,7 +316,10 @@ def test_the_fio_matrix_is_the_sources() -> None:
     by_guest = matrix("coroutine-pool-guest").matrix
     assert isinstance(by_guest, BlockMatrix)
     assert by_guest.driver is not None
-    assert by_guest.cells == made.matrix.cells
+    assert by_guest.cells == tuple(cell for cell in made.matrix.cells if cell.node is NodeKind.RAW)
+    for cell in by_guest.cells:
+        match = match_cell(source, table, facts_of_block_cell(cell, Version(10, 0), by_guest=True))
+        assert isinstance(match, Match)
     memory = matrix("coroutine-pool-memory")
     resize = reference("coroutine-pool-resize")
     assert isinstance(memory.matrix, BlockMatrix)

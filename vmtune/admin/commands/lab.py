@@ -28,6 +28,8 @@ _SETTINGS = {
     "libvirtd": "Libvirt daemon of both hosts.",
     "libvirt_root": "Folder with unpacked libvirt packages to run instead.",
     "qemu": "QEMU binary of the VMs.",
+    "device_a": "Network device that becomes the first host's link, such as a card's port.",
+    "device_b": "Network device of the second host, wired to the first one's.",
     "migration_address_a": "Of machines: where the first host's migrations arrive.",
     "migration_address_b": "Of machines: where the second host's migrations arrive.",
     "root_a": "Of machines: root of another release for the first host.",
