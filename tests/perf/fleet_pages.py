@@ -27,9 +27,9 @@ from sqlalchemy import insert
 from tests.perf.fleet_sim import VMS_A_HOST, make
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from tests.support.api import _empty_database
 from tests.support.bench_runs import a_program, fake_tools
 from tests.support.browser import chromium, free_port, settled, tab, why_no_browser
+from tests.support.databases import empty_database
 from tests.support.fleet import Fleet
 from tests.support.migrations import make_migration
 from vmtune.api.serving.server import Server
@@ -95,7 +95,7 @@ def fill(store: Store, sim: Fleet) -> None:
 @contextmanager
 def served(at: Path, port: int, sim: Fleet) -> Iterator[Client]:
     """The application over *sim*, at a socket in *at* and a port of loopback."""
-    (at / "vmtune.db").write_bytes(_empty_database())
+    empty_database(at / "vmtune.db")
     settings = Settings(
         state_dir=at,
         runtime_dir=at,
