@@ -162,7 +162,7 @@ class LabSettings:
             Problem(
                 which,
                 "bad_device",
-                f"{name!r} is no network device's name" if name else "the other host has one",
+                f"{name!r} cannot be a network device's name" if name else "the other host has one",
                 "name a device for each of the two hosts, as `ip link` lists them",
             )
             for which, name in devices.items()
