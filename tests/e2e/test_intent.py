@@ -37,7 +37,7 @@ def steered(record: Document) -> list[str]:
 
 
 def test_it_begins_with_the_least_downtime_limit_that_ends_it_soon(it: Live) -> None:
-    """600 ms are needed, and a quarter of the silence would not do."""
+    """At least a quarter of the highest, which leaves of the silence what a full socket takes."""
     goals = {
         "max_silence_ms": "2s",
         "deadline_s": "2min",
@@ -46,7 +46,7 @@ def test_it_begins_with_the_least_downtime_limit_that_ends_it_soon(it: Live) -> 
     with it.vm(workload=BUSY) as vm:
         done = it.ended(it.migrate(vm, "b", intent=goals))
         assert done["state"] == "completed", done["failure"]
-        assert 450 <= done["values"]["downtime_limit_ms"] <= 1700
+        assert 400 <= done["values"]["downtime_limit_ms"] <= 1700
         assert done["intent"]["forecast"].startswith("will be kept")
         assert all(step["effect"] == "done" for step in done["step_records"])
         assert [(g["goal"], g["kept"], g["by"]) for g in done["intent"]["goals"]] == [
