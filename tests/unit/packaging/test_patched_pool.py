@@ -191,6 +191,13 @@ def only_threads_that_may(drawn: Sequence[Act]) -> list[Act]:
     return kept
 
 
+def test_the_main_loop_frees_what_a_thread_without_one_left(program: Path) -> None:
+    """Also where it has had no coroutine of its own."""
+    seen = run(program, [*burst(OTHER, 33), ("period", 1), PASS])
+    assert seen[-2].pooled == 33
+    assert seen[-1].pooled <= BATCHES
+
+
 @given(drawn=acts)
 def test_whatever_happens_all_are_counted_and_the_pool_shrinks(
     program: Path, drawn: list[Act]
