@@ -119,7 +119,8 @@ async def test_a_plan_shows_the_choices_for_an_intent_with_their_reasons(api: Ap
     plan = await api.ask("POST", f"/vms/{VM}/plan", body)
     found = plan["intent"]
     chosen = {choice["tunable"]: choice for choice in found["choices"]}
-    assert chosen["downtime_limit_ms"]["value"]["value"] == 101  # (500 * 0.85 - 20) / 4
+    # (500 - 40 - 4 MiB at 128 MiB/s) * 0.95 / 4
+    assert chosen["downtime_limit_ms"]["value"]["value"] == 101
     assert all(choice["reason"] for choice in found["choices"])
     assert {item["tunable"] for item in plan["items"]} >= chosen.keys()
     assert (await api.ask("POST", f"/vms/{VM}/plan", {"destination": "b"}))["intent"] is None

@@ -13,7 +13,7 @@ from vmtune.model.doctor.kernel import FIXED_BY, SrcuState, judge_srcu
 from vmtune.model.findings.table import Finding, Severity
 from vmtune.model.host.pools import WARNING_PERCENT
 from vmtune.model.host.ring_reset import resets_end_early
-from vmtune.model.preflight.rules import (
+from vmtune.model.preflight.zero_copy import (
     GOOD_OPTMEM_BYTES,
     LEAST_OPTMEM_BYTES,
     OPTMEM_PER_CHANNEL_BYTES,

@@ -28,23 +28,17 @@ from vmtune.model.preflight.packs import check_pack
 from vmtune.model.preflight.pools import check_pools, check_queues
 from vmtune.model.preflight.releases import check_releases
 from vmtune.model.preflight.rings import check_rings, check_wanted_ring
+from vmtune.model.preflight.zero_copy import check_zero_copy
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.notes import whole_around
 from vmtune.model.tunables.rows.reaper import OFF
 from vmtune.model.tunables.tunable import LibvirtKind, QmpKind, Route, Side, Tunable, Value
 from vmtune.model.versions import Version
 
+_KNOWN_TO_LIBVIRT = ("none", "zlib", "zstd")  # qemu_migration_params.c, 9.4 to 12
 # QEMU 8.0 began to refuse the pair, 10.1 lifted it; 7.2 accepts it and leaves multifd
 # when post-copy begins (migration/ram.c).
-_KNOWN_TO_LIBVIRT = ("none", "zlib", "zstd")  # qemu_migration_params.c, 9.4 to 12
 _POSTCOPY_REFUSES_MULTIFD = (Version(8), Version(10, 1))
-# Seen to fail below and to work from it, with 4 channels: 4,096 failed, 20,480 worked.
-LEAST_OPTMEM_BYTES = 20480
-GOOD_OPTMEM_BYTES = 131072
-# A notification takes some 5 KiB of it (20,480 bytes were enough for 4 channels).
-OPTMEM_PER_CHANNEL_BYTES = 5120
-_WAITS_FOR_OPTMEM = Version(10, 2)
-"""From here on QEMU flushes and tries again once where it is exhausted (io/channel-socket.c)."""
 
 
 def check_tunable(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
@@ -403,74 +397,6 @@ _BOOT_OPTIONS = {
 }
 
 
-def _zero_copy(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
-    """Lockable memory and socket option memory, without either of which zero-copy fails."""
-    if tunable.name != "zero_copy_send" or wanted is not True:
-        return
-    vm = situation.vm
-    limit = vm.locked_memory_limit_bytes
-    # libvirt requests all guest memory, and raises the limit itself where it may.
-    if situation.libvirt:
-        short = limit is not None and limit < vm.memory_bytes
-        if short and situation.host.can_lock_beyond_limits is False:
-            yield _locked(tunable, vm.memory_bytes, limit)
-    elif vm.may_lock_memory is False and limit is not None and limit < vm.memory_bytes:
-        yield _locked(tunable, vm.memory_bytes, limit)
-    yield from _shared(tunable, situation)
-    optmem = situation.host.sysctls.get("net_core_optmem_max_bytes")
-    channels = situation.number("multifd_channels") or 2
-    if optmem is None:
-        return
-    if vm.qemu >= _WAITS_FOR_OPTMEM and optmem >= OPTMEM_PER_CHANNEL_BYTES:
-        if optmem < max(LEAST_OPTMEM_BYTES, channels * OPTMEM_PER_CHANNEL_BYTES):
-            yield Finding(
-                "optmem_slows",
-                tunable.name,
-                {"value": optmem, "channels": channels, "wanted": GOOD_OPTMEM_BYTES},
-            )
-    elif optmem < LEAST_OPTMEM_BYTES:
-        yield Finding(
-            "optmem_too_low",
-            tunable.name,
-            {"value": optmem, "least": LEAST_OPTMEM_BYTES, "wanted": GOOD_OPTMEM_BYTES},
-        )
-    elif optmem < channels * OPTMEM_PER_CHANNEL_BYTES:
-        most = max(GOOD_OPTMEM_BYTES, channels * OPTMEM_PER_CHANNEL_BYTES)
-        yield Finding(
-            "optmem_low",
-            tunable.name,
-            {"value": optmem, "channels": channels, "wanted": most},
-        )
-
-
-def _shared(tunable: Tunable, situation: Situation) -> Iterator[Finding]:
-    """The kernel counts what zero-copy locks for the user: other QEMUs of his share the limit."""
-    vm, others = situation.vm, situation.vm.pinned_by_others_bytes
-    limit = vm.locked_memory_limit_bytes
-    if not others or limit is None or vm.may_lock_memory:
-        return
-    if situation.libvirt and situation.host.can_lock_beyond_limits is not False:
-        limit = max(limit, vm.memory_bytes)  # to which libvirt raises it
-    if limit < vm.memory_bytes or limit >= vm.memory_bytes + others:
-        return  # too low by itself is another finding
-    yield Finding(
-        "locked_memory_shared",
-        tunable.name,
-        {
-            "others_bytes": others,
-            "limit_bytes": limit,
-            "memory_bytes": vm.memory_bytes,
-            "wanted": vm.memory_bytes + others,
-        },
-    )
-
-
-def _locked(tunable: Tunable, needed: int, limit: int | None) -> Finding:
-    return Finding(
-        "locked_memory_too_low", tunable.name, {"needed_bytes": needed, "limit_bytes": limit or 0}
-    )
-
-
 def _channels(tunable: Tunable, wanted: Value, situation: Situation) -> Iterator[Finding]:
     if tunable.name != "multifd_channels" or not isinstance(wanted, int):
         return
@@ -502,7 +428,7 @@ _PER_TUNABLE: tuple[Callable[[Tunable, Value, Situation], Iterator[Finding]], ..
     _destination_only,
     _boot,
     check_host,
-    _zero_copy,
+    check_zero_copy,
     _channels,
     check_reaper,
     check_alone,

@@ -13,11 +13,10 @@ from sqlalchemy import Row, bindparam, func, select, tuple_, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from vmtune.documents.dataclass_json import to_json
-from vmtune.errors import Conflict, DuplicateName, NotFound, TooLate
+from vmtune.errors import Conflict, DuplicateName, TooLate
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.migration.admission import Slot
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
-from vmtune.model.migration.copy_progress import DiskSample
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.record import (
@@ -34,15 +33,15 @@ from vmtune.model.migration.steps import Step, dump_steps, load_steps
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.tunable import Value
 from vmtune.storage.columns import storable
-from vmtune.storage.database import Database
 from vmtune.storage.mapping import Mapper, Stored
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.repositories import migration_queue as slots
 from vmtune.storage.repositories import operations
+from vmtune.storage.repositories.migration_series import MigrationSeries, no_migration
 from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.repositories.reach import within
 from vmtune.storage.repositories.searching import has_part
-from vmtune.storage.series.chunks import DISK_SAMPLES, ROUNDS, SAMPLES
+from vmtune.storage.series.chunks import ROUNDS, SAMPLES
 from vmtune.storage.tables.core import HostRow, JsonObject, MigrationRow, OperationRow, VmRow
 
 
@@ -101,14 +100,10 @@ _SORTS: Mapping[MigrationSort, InstrumentedAttribute[Any]] = {  # any: text or n
     MigrationSort.TOTAL_TIME: MigrationRow.total_time_ms,
 }
 _BY_ID = select(*_COLUMNS).where(MigrationRow.id == bindparam("id"))
-_NUMBER = select(MigrationRow.number).where(MigrationRow.id == bindparam("id"))
 
 
-class MigrationRepository:
+class MigrationRepository(MigrationSeries):
     """The migrations, by UUID; lists give the newest first."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def begin(
         self,
@@ -343,27 +338,6 @@ class MigrationRepository:
         """Those whose end is unknown, oldest first: to be checked again."""
         return self._in_states(MigrationState.UNKNOWN)
 
-    def add_samples(self, id: UUID, taken: Sequence[Sample]) -> None:
-        """Add samples, in the order in which they were taken.
-
-        One that claims to be earlier than the one before it (a clock was set back) is
-        stored with the time of that one: the order of arrival is the order of time.
-
-        :raise NotFound: there is no such migration.
-        """
-        with self._database.write(durable=False, progress=True) as session:
-            SAMPLES.append(session, _number(session, id), taken)
-
-    def samples(self, id: UUID, after_ms: int = -1, limit: int | None = None) -> tuple[Sample, ...]:
-        """Samples in the order of time.
-
-        :param after_ms: only those taken later. Pass the last one's *at_ms* to continue.
-        :param limit: about how many: samples of the same millisecond are never separated.
-        :raise NotFound: there is no such migration.
-        """
-        with self._database.read() as session:
-            return tuple(SAMPLES.read(session, _number(session, id), after_ms, limit))
-
     def with_samples(
         self, id: UUID, after_ms: int = -1, limit: int | None = None, known: Hashable = None
     ) -> StoredSamples:
@@ -384,14 +358,6 @@ class MigrationRepository:
                 taken = tuple(SAMPLES.read(session, row.number, after_ms, limit))
         return StoredSamples(_MAP.record(row), version, taken)
 
-    def sample_count(self, id: UUID) -> int:
-        """How many samples there are.
-
-        :raise NotFound: there is no such migration.
-        """
-        with self._database.read() as session:
-            return SAMPLES.count(session, _number(session, id))
-
     def add_rounds(
         self, id: UUID, done: Sequence[ReaperRound], report: ReaperReport | None = None
     ) -> None:
@@ -406,34 +372,6 @@ class MigrationRepository:
             ROUNDS.append(session, row.number, done)
             if report is not None:
                 _MAP.change(row, {"reaper": report})
-
-    def rounds(
-        self, id: UUID, after_ms: int | None = None, limit: int | None = None
-    ) -> tuple[ReaperRound, ...]:
-        """Rounds of the reaper in the order of time; see :meth:`samples`.
-
-        :raise NotFound: there is no such migration.
-        """
-        with self._database.read() as session:
-            return tuple(ROUNDS.read(session, _number(session, id), after_ms, limit))
-
-    def add_disk_samples(self, id: UUID, taken: Sequence[DiskSample]) -> None:
-        """Add samples of copied disks, in the order in which they were taken.
-
-        :raise NotFound: there is no such migration.
-        """
-        with self._database.write(durable=False, progress=True) as session:
-            DISK_SAMPLES.append(session, _number(session, id), taken)
-
-    def disk_samples(
-        self, id: UUID, after_ms: int | None = None, limit: int | None = None
-    ) -> tuple[DiskSample, ...]:
-        """Samples of copied disks in the order of time; see :meth:`samples`.
-
-        :raise NotFound: there is no such migration.
-        """
-        with self._database.read() as session:
-            return tuple(DISK_SAMPLES.read(session, _number(session, id), after_ms, limit))
 
     def counts(self) -> Mapping[MigrationState, int]:
         """How many migrations are in each state."""
@@ -488,26 +426,15 @@ def _find(session: Session, id: UUID) -> MigrationRow | None:
 def _row(session: Session, id: UUID) -> MigrationRow:
     row = _find(session, id)
     if row is None:
-        raise _no_migration(id)
+        raise no_migration(id)
     return row
 
 
 def _plain_row(session: Session, id: UUID) -> Row[Any]:
     row = session.execute(_BY_ID, {"id": id}).one_or_none()
     if row is None:
-        raise _no_migration(id)
+        raise no_migration(id)
     return row
-
-
-def _number(session: Session, id: UUID) -> int:
-    number = session.scalar(_NUMBER, {"id": id})
-    if number is None:
-        raise _no_migration(id)
-    return number
-
-
-def _no_migration(id: UUID) -> NotFound:
-    return NotFound(f"there is no migration {id}", field="migration")
 
 
 def _still_open(known: StepRecord, record: StepRecord) -> bool:
