@@ -10,9 +10,10 @@ from vmtune.storage import upgrade
 
 
 def empty_database(file: Path) -> str:
-    """Write one to *file*; its URL."""
-    file.touch(mode=0o600)
-    file.write_bytes(_empty())
+    """Write one to *file*, unless one is there already; its URL."""
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_bytes(_empty())
     return f"sqlite:///{file}"
 
 
