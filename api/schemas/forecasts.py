@@ -208,6 +208,10 @@ class ProbeView(Model):
     used_bytes: int | None = Field(
         description="What of QEMU's process is in memory; null where that cannot be seen."
     )
+    held_bytes: int | None = Field(
+        description="Of the guest's memory, what holds anything but zeros; null where that cannot "
+        "be read."
+    )
     contents: PageContentsView | None = Field(
         description="What the guest's pages hold; null where they cannot be read: on another host, "
         "without root, or where the setting sample_guest_pages is off."

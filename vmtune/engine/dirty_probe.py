@@ -46,6 +46,7 @@ async def probe_dirtying(
     resident = await driver.resident_bytes(facts.uuid)
     used = None if resident is None else min(resident, facts.memory_bytes)
     again = await _sampled(driver, facts, first) if first else None
+    last = await _sampled(driver, facts) if first else None  # it may use more by now
     took_ms = (clock.now() - began) * 1000
     return DirtyProbe(
         points,
@@ -53,9 +54,16 @@ async def probe_dirtying(
         used,
         datetime.now(UTC),
         took_ms,
-        again.contents if again else None,
+        last.contents if last else None,
         again.changed if again else None,
+        None if last is None else _held(last, facts.memory_bytes),
     )
+
+
+def _held(sample: PageSample, memory_bytes: int) -> int | None:
+    if sample.there_share is None:
+        return None
+    return round(memory_bytes * sample.there_share * (1 - sample.contents.zero_share))
 
 
 async def _sampled(

@@ -38,6 +38,7 @@ class DirtyProbe:
     :param memory_bytes: of the guest.
     :param used_bytes: of these, what is backed by memory; None where that cannot be seen.
     :param contents: what its pages hold; None where that cannot be seen.
+    :param held_bytes: of the guest's memory, what holds anything but zeros; None likewise.
     :param changed: what those hold that it changed meanwhile; None likewise, and where it changed
         none of those that were looked at.
     :param measured_at: when it was done.
@@ -51,6 +52,7 @@ class DirtyProbe:
     took_ms: float
     contents: PageContents | None = None
     changed: PageContents | None = None
+    held_bytes: int | None = None
 
     @property
     def lacks_short_times(self) -> bool:

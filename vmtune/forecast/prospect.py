@@ -31,6 +31,8 @@ _CURVE = (0.9, 1.0, 1.1)
 """How much the guest may do more or less than while it was measured."""
 _COMPRESSED = (0.3, 0.6, 1.0)
 """Bytes sent for a byte of memory where pages are compressed and nobody knows how well."""
+_HELD_ERROR = 0.05
+"""Of a sample of 1,024 pages."""
 _PACKED = (0.8, 1.25)
 """How much more or less is sent than the sampled pages say."""
 _FEWEST_CHANGED = 20
@@ -66,9 +68,13 @@ class Prospect:
 
 
 def used_bytes(probe: DirtyProbe) -> Range:
-    """What of the guest's memory has to be sent in the first pass."""
+    """What of the guest's memory has to be sent in the first pass: no pages that were never used,
+    nor, where that is known, pages of zeros (QEMU, migration/ram.c, save_zero_page)."""
     most = float(probe.memory_bytes)
     dirtied = min(most, max(point.dirty_bytes for point in probe.points))
+    if probe.held_bytes is not None:
+        held = min(most, max(probe.held_bytes, 1.0))
+        return Range(held * (1 - _HELD_ERROR), held, min(most, held * (1 + _HELD_ERROR)))
     if probe.used_bytes is None:
         return Range(dirtied, most, most)
     guests = max(probe.used_bytes - _QEMU_ITSELF_BYTES, dirtied, 1.0)
@@ -76,17 +82,15 @@ def used_bytes(probe: DirtyProbe) -> Range:
 
 
 def first_share(probe: DirtyProbe, compressed: bool = False) -> Range:
-    """Bytes sent in the first pass for a byte of the memory in use: none for pages of zeros (QEMU,
-    migration/ram.c, save_zero_page), fewer where pages are compressed.
+    """Bytes sent in the first pass for a byte of the memory that has to be sent.
 
     :param compressed: pages are compressed, and not by what changed in them (XBZRLE): in the first
         pass that saves nothing.
     """
     held = probe.contents
-    if held is None:
-        return Range(*_COMPRESSED) if compressed else Range.exactly(1.0)
-    sent = (1 - held.zero_share) * (held.packed_share if compressed else 1.0)
-    return _about(max(_LEAST_SENT, sent))
+    if not compressed:
+        return Range.exactly(1.0)
+    return Range(*_COMPRESSED) if held is None else _about(max(_LEAST_SENT, held.packed_share))
 
 
 def later_share(probe: DirtyProbe, compressed: bool = False, deltas: bool = False) -> Range:

@@ -1952,6 +1952,7 @@ class ProbeView(TypedDict):
     took_ms: float
     memory_bytes: int
     used_bytes: int | None
+    held_bytes: int | None
     contents: PageContentsView | None
     changed: PageContentsView | None
     dirtied: list[DirtiedView]

@@ -100,7 +100,8 @@ def holding(
     zero_share: float, packed_share: float, changed: PageContents | None = None
 ) -> DirtyProbe:
     every = PageContents(1024, zero_share, packed_share)
-    return replace(probe(10), contents=every, changed=changed)
+    held = round(1000 * MIB * (1 - zero_share))
+    return replace(probe(10), contents=every, changed=changed, held_bytes=held)
 
 
 def test_pages_of_zeros_are_not_sent_in_the_first_pass() -> None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 _SHOWN_MS = (100, 1000, 4000, 8000)
 _NEARLY = 1.3
-_WORTH_A_WORD = 0.05
 
 
 def lines(document: Document) -> Iterator[str]:
@@ -48,9 +47,9 @@ def _measured(probe: Document) -> str:
     used = probe["used_bytes"]
     memory = size(probe["memory_bytes"])
     in_use = f"of {memory} {size(used)} in use" if used is not None else f"{memory} of memory"
-    held = probe.get("contents")  # an older service does not look
-    if held is not None and held["zero_share"] >= _WORTH_A_WORD:
-        in_use += f", {held['zero_share'] * 100:.0f} % of it zeros"
+    held = probe.get("held_bytes")  # an older service does not look
+    if held is not None:
+        in_use = f"of {memory} {size(held)} hold anything but zeros"
     age = about(max(0.0, probe["age_s"]) * 1000) if probe["age_s"] >= 1 else ""
     when = f"measured {age} ago" if age else "measured just now"
     return f"It dirties {', '.join(points) or 'next to nothing'}; {in_use}; {when}."

@@ -14,6 +14,7 @@ import random
 import re
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,9 @@ _RUN = 256
 """So many pages, one after the other, are looked up at once: 1 MiB."""
 _RUNS, _MOST = 1024, 1024
 _PRESENT = np.uint64(63)
-"""The bit of an entry in pagemap that says that the page is in memory."""
+"""The bit of an entry in pagemap that says that the page is mapped. It may be the kernel's page of
+zeros: who only reads what was never written gets that (QEMU does, when it samples), and no other
+bit tells it for huge ones, too."""
 
 
 def sample_pages(folder: Path, memory_bytes: int, draw: random.Random) -> PageSample | None:
@@ -43,10 +46,11 @@ def sample_pages(folder: Path, memory_bytes: int, draw: random.Random) -> PageSa
     try:
         memory = _memory(folder, memory_bytes)
         with (folder / "pagemap").open("rb", buffering=0) as pagemap:
-            there = _there(memory, pagemap.fileno(), draw)
+            there, share = _there(memory, pagemap.fileno(), draw)
     except OSError:
         return None
-    return _look(folder, there)
+    seen = _look(folder, there)
+    return None if seen is None else replace(seen, there_share=share)
 
 
 def sample_again(folder: Path, before: PageSample) -> PageSample | None:
@@ -72,7 +76,7 @@ def _look(
     except OSError:
         return None
     seen = every.contents()
-    return None if seen is None else PageSample(seen, changed.contents(), digests)
+    return None if seen is None else PageSample(seen, changed.contents(), digests=digests)
 
 
 class _Counted:
@@ -116,17 +120,23 @@ def _memory(folder: Path, memory_bytes: int) -> list[tuple[int, int]]:
     return chosen
 
 
-def _there(memory: list[tuple[int, int]], pagemap: int, draw: random.Random) -> list[int]:
-    """Addresses of up to 1,024 pages that are in memory, from runs in random places."""
+def _there(
+    memory: list[tuple[int, int]], pagemap: int, draw: random.Random
+) -> tuple[list[int], float]:
+    """Addresses of up to 1,024 pages that are mapped, from runs in random places; and of how many
+    that were looked up they are."""
     runs = [range(begin, end, _RUN * _PAGE) for begin, end in memory]
     beyond = list(itertools.accumulate(map(len, runs)))
     total = beyond[-1] if beyond else 0
     found: list[int] = []
-    for chosen in draw.sample(range(total), min(_RUNS, total)):
-        mapping = bisect.bisect_right(beyond, chosen)
-        at = runs[mapping][chosen - beyond[mapping]]
+    looked_up = 0
+    for number in draw.sample(range(total), min(_RUNS, total)):
+        mapping = bisect.bisect_right(beyond, number)
+        at = runs[mapping][number - beyond[mapping]]
         pages = min(_RUN, (memory[mapping][1] - at) // _PAGE)
         entries = os.pread(pagemap, pages * 8, at // _PAGE * 8)
         there = np.nonzero(np.frombuffer(entries, np.uint64) >> _PRESENT)[0]
         found += (at + there * _PAGE).tolist()
-    return sorted(draw.sample(found, min(_MOST, len(found))))
+        looked_up += pages
+    chosen = sorted(draw.sample(found, min(_MOST, len(found))))
+    return chosen, len(found) / max(1, looked_up)

@@ -27,9 +27,12 @@ class PageSample:
     :param contents: what they hold.
     :param changed: what those hold that changed since they were looked at before; None where none
         did, or it was the first look.
+    :param there_share: of the guest's memory, how much is mapped, be it to the kernel's pages of
+        zeros, 0 to 1; None for a second look.
     :param digests: of each page, by its address in QEMU's process: to look again.
     """
 
     contents: PageContents
     changed: PageContents | None = None
+    there_share: float | None = None
     digests: dict[int, int] = field(default_factory=dict, repr=False)

@@ -52,6 +52,7 @@ def by_probe(
         "probe_age_s": round((now - probe.measured_at).total_seconds(), 1),
         "memory_bytes": probe.memory_bytes,
         "used_bytes": probe.used_bytes,
+        "held_bytes": probe.held_bytes,
         "contents": None if probe.contents is None else asdict(probe.contents),
         "changed": None if probe.changed is None else asdict(probe.changed),
         "dirtied": [[round(p.after_ms), round(p.dirty_bytes)] for p in probe.points],

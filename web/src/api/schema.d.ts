@@ -8065,6 +8065,11 @@ export interface components {
              * @description What of QEMU's process is in memory; null where that cannot be seen.
              */
             used_bytes: number | null;
+            /**
+             * Held Bytes
+             * @description Of the guest's memory, what holds anything but zeros; null where that cannot be read.
+             */
+            held_bytes: number | null;
             /** @description What the guest's pages hold; null where they cannot be read: on another host, without root, or where the setting sample_guest_pages is off. */
             contents: components["schemas"]["PageContentsView"] | null;
             /** @description What those hold that the guest changed while it was measured; null likewise, and where it changed none. */

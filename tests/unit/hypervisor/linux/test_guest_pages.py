@@ -32,6 +32,9 @@ for kind in sys.argv[2:]:
             os.urandom(4096) if one is None else one.ljust(4096, b"x")
         )
     at += size
+if sys.argv[1] == "read":  # as QEMU does, when it samples pages
+    for page in range(at, 128 << 20, 4096):
+        assert memory[page] == 0
 print("made", flush=True)
 sys.stdin.readline()
 for page in range(32 << 8, 48 << 8):  # the first 16 MiB of it
@@ -42,14 +45,16 @@ sys.stdin.read()
 
 
 @contextmanager
-def holding(*kinds: str, shared: bool = False) -> Iterator[Path]:
-    with changing(*kinds, shared=shared) as (process, _):
+def holding(*kinds: str, shared: bool = False, read: bool = False) -> Iterator[Path]:
+    with changing(*kinds, shared=shared, read=read) as (process, _):
         yield process
 
 
 @contextmanager
-def changing(*kinds: str, shared: bool = False) -> Iterator[tuple[Path, Callable[[], None]]]:
-    how = "shared" if shared else "private"
+def changing(
+    *kinds: str, shared: bool = False, read: bool = False
+) -> Iterator[tuple[Path, Callable[[], None]]]:
+    how = "shared" if shared else "read" if read else "private"
     with subprocess.Popen(
         [sys.executable, "-c", _MAKES, how, *kinds],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -82,6 +87,17 @@ def test_zeros_are_counted_and_the_rest_is_packed(shared: bool) -> None:
     assert 100 < seen.contents.pages <= 1024
     assert seen.contents.zero_share == pytest.approx(0.5, abs=0.15)
     assert seen.contents.packed_share == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_what_holds_something_is_known_by_both_shares(read: bool) -> None:
+    """What was read and never written is mapped, to the kernel's page of zeros."""
+    with holding("text=16", "zeros=8", read=read) as process:
+        seen = sample_pages(process, MEMORY_MIB * MIB, random.Random(7))
+    assert seen is not None and seen.there_share is not None
+    assert (seen.there_share > 0.7) is read
+    held = MEMORY_MIB * seen.there_share * (1 - seen.contents.zero_share)
+    assert held == pytest.approx(16, rel=0.2)
 
 
 def test_text_is_packed_well() -> None:

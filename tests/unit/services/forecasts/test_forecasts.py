@@ -169,7 +169,7 @@ async def test_what_pages_hold_is_asked_unless_that_is_off(
     async def sampled(
         _: object, vm: UUID, memory_bytes: int, before: PageSample | None = None
     ) -> PageSample:
-        return PageSample(every, written if before else None)
+        return PageSample(written, written) if before else PageSample(every)
 
     monkeypatch.setattr("vmtune.testing.fake.driver.FakeDriver.sample_pages", sampled)
     wanted = {

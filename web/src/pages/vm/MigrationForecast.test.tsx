@@ -70,6 +70,7 @@ const told = (...candidates: Candidate[]): Schemas["MigrationForecastView"] => (
     took_ms: 17_000,
     memory_bytes: 2 ** 30,
     used_bytes: 2 ** 29,
+    held_bytes: null,
     contents: null,
     changed: null,
     dirtied: [],
