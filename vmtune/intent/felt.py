@@ -11,6 +11,8 @@ from vmtune.model.migration.stated_intent import Happened, StatedIntent, goals_k
 from vmtune.model.migration.steps import StepAction
 
 _WINDOW_MS = 1000
+_LEAST_WINDOW_MS = 300
+"""Of a migration that is over within the window: less says little."""
 _SEEN_TO_THE_END_MS = 3000
 """A throttle that came later than this before the end was not seen."""
 
@@ -69,8 +71,16 @@ class Felt:
             totals.total_time_ms,
             silence_ms,
             None if unseen or waited else self._hardest,
-            None if unseen else self._most_bytes_per_s,
+            None if unseen else self._sent_bytes_per_s(),
         )
+
+    def _sent_bytes_per_s(self) -> float | None:
+        """The most over a window; of a migration that is shorter, over all of it that was seen."""
+        if self._most_bytes_per_s is not None or not self._window:
+            return self._most_bytes_per_s
+        (since_ms, before), (until_ms, after) = self._window[0], self._window[-1]
+        took_ms = until_ms - since_ms
+        return (after - before) / took_ms * 1000 if took_ms >= _LEAST_WINDOW_MS else None
 
     def until_ms(self, totals: Totals, silence_ms: int = 0) -> int | None:
         """When the migration was seen last, 0 for never; None where that was its end."""

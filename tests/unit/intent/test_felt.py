@@ -54,6 +54,12 @@ def test_what_was_not_seen_to_the_end_is_not_known() -> None:
         assert (happened.withheld_percent, happened.most_bytes_per_s) == (None, None)
 
 
+def test_what_a_short_one_sent_is_known_by_all_that_was_seen_of_it() -> None:
+    totals = replace(TOTALS, total_time_ms=900)
+    assert Felt(until(900)).of(record(), totals).most_bytes_per_s == 1000
+    assert Felt(until(200)).of(record(), totals).most_bytes_per_s is None
+
+
 def test_in_postcopy_the_guest_waits_for_pages_for_how_long_is_not_known() -> None:
     late = seen(9500, status=QemuStatus.POSTCOPY_ACTIVE)
     assert Felt([*until(9000), late]).of(record(), TOTALS).withheld_percent is None
