@@ -43,16 +43,22 @@ def test_it_begins_with_the_least_downtime_limit_that_ends_it_soon(it: Live) -> 
         "deadline_s": "2min",
         "max_bandwidth_bytes_per_s": PATH,
     }
-    with it.vm(workload=BUSY) as vm:
+    # Long enough for what it sends to be measured: the first pass takes 1.2 s.
+    with it.vm(workload=Workload(region_bytes=48 * MIB, dirty_mb_per_s=20)) as vm:
         done = it.ended(it.migrate(vm, "b", intent=goals))
         assert done["state"] == "completed", done["failure"]
         assert 400 <= done["values"]["downtime_limit_ms"] <= 1700
         assert done["intent"]["forecast"].startswith("will be kept")
         assert all(step["effect"] == "done" for step in done["step_records"])
-        assert [(g["goal"], g["kept"], g["by"]) for g in done["intent"]["goals"]] == [
+        *goals, sent = done["intent"]["goals"]
+        assert [(g["goal"], g["kept"], g["by"]) for g in goals] == [
             ("max_silence_ms", True, "qemu"),
             ("deadline_s", True, "qemu"),
+        ]
+        # Where it is over before enough samples were taken, that is not known.
+        assert (sent["goal"], sent["kept"], sent["by"]) in [
             ("max_bandwidth_bytes_per_s", True, "sent"),
+            ("max_bandwidth_bytes_per_s", None, "unknown"),
         ]
 
 
