@@ -13,6 +13,7 @@ says it withholds corrects it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -77,10 +78,14 @@ class DirtyLimit:
         return max(0, min(intent.most_throttled(self.turn_ms), int(100 - left)))
 
     def mib_per_s(self, throttle_percent: int) -> int:
-        """The limit of each vCPU that withholds so much; one that no guest reaches for 0."""
+        """The limit of each vCPU that withholds so much; one that no guest reaches for 0. None is
+        lower than what fills a ring in time: QEMU would measure no wait, and a vCPU that comes to
+        write faster would be held back by more than was meant."""
         if throttle_percent <= 0:
             return UNLIMITED_MIB_PER_S
-        return min(UNLIMITED_MIB_PER_S, max(1, round(self._left(throttle_percent) / _MIB)))
+        least = math.ceil(_RINGS_PER_S * self.ring_bytes / _MIB)
+        limit = max(1, least, round(self._left(throttle_percent) / _MIB))
+        return min(UNLIMITED_MIB_PER_S, limit)
 
     def _left(self, throttle_percent: int) -> float:
         """Bytes per second that a throttle leaves the vCPU that writes most."""
@@ -98,7 +103,8 @@ class DirtyLimit:
 
         :param bound_percent: what may be withheld at most.
         :return: None where it is within that, and not much less than was meant: QEMU comes to the
-            limit by steps of its own, so that somewhat less tells nothing.
+            limit by steps of its own, so that somewhat less tells nothing; and where no other limit
+            would come of it.
         """
         if throttle_percent <= 0:
             return None
@@ -114,7 +120,9 @@ class DirtyLimit:
                 return None
             factor = min(factor, 1 - throttle_percent / 100) if idle else factor
         factor = min(_MOST_CORRECTION, max(_LEAST_CORRECTION, factor))
-        return replace(self, writes_bytes_per_s=self.writes_bytes_per_s * factor)
+        found = replace(self, writes_bytes_per_s=self.writes_bytes_per_s * factor)
+        same = found.mib_per_s(throttle_percent) == self.mib_per_s(throttle_percent)
+        return None if same else found
 
     def in_force(self, mib_per_s: int, most_percent: int) -> tuple[DirtyLimit, int]:
         """What a limit that is set withholds, at most so much: one that withholds more was

@@ -124,6 +124,14 @@ def test_what_is_withheld_says_how_fast_a_vcpu_writes(vcpus: int) -> None:
     assert limits(done)[-1] < 400 / vcpus
 
 
+def test_no_limit_is_lower_than_what_fills_a_ring_in_time() -> None:
+    """Each of three vCPUs writes less than a ring in a second: QEMU sees none wait."""
+    intent = Intent(None, 44, 48, may=(Means.THROTTLE,))
+    done = steered(intent, 737, 73, 65536, vcpus=3, swing=0.125)
+    assert limits(done) == [567, 437, 336, 320]
+    assert max(done.throttled) == 0
+
+
 def test_another_process_goes_on() -> None:
     done = steered(HARD, 400, hand_over_ms=20_000)
     assert done.outcome == "completed"
