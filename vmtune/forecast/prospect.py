@@ -32,7 +32,8 @@ _CURVE = (0.9, 1.0, 1.1)
 _COMPRESSED = (0.3, 0.6, 1.0)
 """Bytes sent for a byte of memory where pages are compressed and nobody knows how well."""
 _HELD_ERROR = 0.05
-"""Of a sample of 1,024 pages."""
+"""Allowed for a sample of 1,024 pages; not measured. Where little of the memory holds anything, a
+sample errs by more."""
 _PACKED = (0.8, 1.25)
 """How much more or less is sent than the sampled pages say."""
 _FEWEST_CHANGED = 20
