@@ -43,6 +43,8 @@ log = structlog.get_logger(__name__)
 
 RETRY_S = 0.2
 ANSWERS_WITHIN_S = 5.0
+STARTS_AGAIN_WITHIN_S = 30.0
+"""A libvirt daemon that was ended, or a host's connection."""
 
 _CAME_BACK = Problem(
     "migration",
@@ -111,7 +113,7 @@ async def finalize(
         await end_copies(record, end.state, destination, source=None if libvirt else source)
         if record.disks:
             fields["disks"] = arrived(record.disks)
-        problems = (*paused, *lacks, *await _left_behind(record, source))
+        problems = (*paused, *lacks, *await find_old_copy(record, source))
     else:
         paused = await resume_if_paused(record, source)
         waits = None if libvirt else destination
@@ -303,34 +305,50 @@ async def _reset(record: Migration, source: Driver, destination: Driver | None) 
             log.info("not reset", vm=str(record.vm), reason=str(error))
 
 
-async def _left_behind(record: Migration, source: Driver) -> tuple[Problem, ...]:
+async def find_old_copy(record: Migration, source: Driver) -> tuple[Problem, ...]:
     """What libvirt keeps on the source if it was ended before the destination's confirmation: the
-    VM's old copy, paused. A source that cannot be asked is given a while to answer; what is just
-    leaving may be gone when it is asked again."""
-    deadline = time.monotonic() + ANSWERS_WITHIN_S
-    seen = 0
+    VM's old copy, paused. A source that cannot be asked is given the time that a daemon takes to
+    start again; what is just leaving may be gone when it is asked again."""
+    deadline = time.monotonic() + STARTS_AGAIN_WITHIN_S
+    paused = 0
+    silent = ""
     while time.monotonic() < deadline:
         try:
             if await source.vm_state(record.vm) is not VmState.PAUSED:
                 return ()
-            seen += record.vm not in await source.outgoing()
-            if seen > 1:
-                return (
-                    Problem(
-                        "vm",
-                        "left_behind",
-                        f"{record.source} still holds the VM's old copy, paused: "
-                        "its libvirt ended before the VM's arrival was confirmed",
-                        f"never resume it, its disks are in use on {record.destination}; "
-                        f"`virsh destroy {record.vm}` on {record.source} ends it",
-                    ),
-                )
+            paused += record.vm not in await source.outgoing()
+            silent = ""
+            if paused > 1:
+                return (_old_copy(record),)
         except NotFound:
             return ()
         except VmtuneError as error:
-            log.debug("the source does not answer", vm=str(record.vm), reason=str(error))
+            silent = str(error)
+            log.debug("the source does not answer", vm=str(record.vm), reason=silent)
         await asyncio.sleep(RETRY_S)
-    return ()
+    return (_source_silent(record, silent),) if silent else ()
+
+
+def _old_copy(record: Migration) -> Problem:
+    return Problem(
+        "vm",
+        "left_behind",
+        f"{record.source} still holds the VM's old copy, paused: "
+        "its libvirt ended before the VM's arrival was confirmed",
+        f"never resume it, its disks are in use on {record.destination}; "
+        f"`virsh destroy {record.vm}` on {record.source} ends it",
+    )
+
+
+def _source_silent(record: Migration, why: str) -> Problem:
+    return Problem(
+        "vm",
+        "source_silent",
+        f"{record.source} could not be asked whether it holds the VM's old copy: {why}",
+        f"when it answers, `virsh domstate {record.vm}` on {record.source}; if it says `paused`, "
+        f"never resume that copy, its disks are in use on {record.destination}: "
+        f"`virsh destroy {record.vm}` on {record.source} ends it",
+    )
 
 
 async def resume_if_paused(record: Migration, driver: Driver) -> tuple[Problem, ...]:
