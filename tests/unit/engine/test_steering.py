@@ -157,9 +157,15 @@ def limited(**fields: Any) -> Migration:
     return stated(goals, **({"intent": intent, "wanted": LIMITED} | fields))
 
 
-@pytest.mark.parametrize(("mib_per_s", "percent"), [(1 << 20, 0), (100, 75), (1, 92)])
-async def test_it_continues_from_the_dirty_limit_that_is_set(mib_per_s: int, percent: int) -> None:
-    """One that is lower than the intent allows was set because no vCPU came to a higher one."""
+@pytest.mark.parametrize(
+    ("mib_per_s", "percent", "goes_on_with"),
+    [(1 << 20, 0, 1 << 20), (100, 75, 100), (5, 92, 5), (1, 92, 5)],
+)
+async def test_it_continues_from_the_dirty_limit_that_is_set(
+    mib_per_s: int, percent: int, goes_on_with: int
+) -> None:
+    """One that is lower than the intent allows was set because no vCPU came to a higher one; it
+    goes on with none that is lower than what fills a ring of 4 MiB in time."""
     made = qemu(entries=1024, vcpu_dirty_limit_mib_per_s=mib_per_s)
     found = await begin_steering(limited(), made)
     assert found is not None
@@ -167,7 +173,7 @@ async def test_it_continues_from_the_dirty_limit_that_is_set(mib_per_s: int, per
     ring = found.able.dirty_limit
     assert ring is not None
     assert not found.able.auto_converge
-    assert ring.mib_per_s(percent) == mib_per_s
+    assert ring.mib_per_s(percent) == goes_on_with
     assert ring.ring_bytes == 4 << 20
 
 
