@@ -15,6 +15,7 @@ from itertools import product
 from vmtune.forecast.course import Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
 from vmtune.forecast.errors import USUAL, Errors
+from vmtune.forecast.held_memory import held_range
 from vmtune.forecast.needs import Needs, needs
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
@@ -31,9 +32,6 @@ _CURVE = (0.9, 1.0, 1.1)
 """How much the guest may do more or less than while it was measured."""
 _COMPRESSED = (0.3, 0.6, 1.0)
 """Bytes sent for a byte of memory where pages are compressed and nobody knows how well."""
-_HELD_ERROR = 0.05
-"""Allowed for a sample of 1,024 pages; not measured. Where little of the memory holds anything, a
-sample errs by more."""
 _PACKED = (0.8, 1.25)
 """How much more or less is sent than the sampled pages say."""
 _FEWEST_CHANGED = 20
@@ -73,9 +71,8 @@ def used_bytes(probe: DirtyProbe) -> Range:
     nor, where that is known, pages of zeros (QEMU, migration/ram.c, save_zero_page)."""
     most = float(probe.memory_bytes)
     dirtied = min(most, max(point.dirty_bytes for point in probe.points))
-    if probe.held_bytes is not None:
-        held = min(most, max(probe.held_bytes, 1.0))
-        return Range(held * (1 - _HELD_ERROR), held, min(most, held * (1 + _HELD_ERROR)))
+    if probe.held_bytes is not None and probe.contents is not None:
+        return held_range(probe.held_bytes, probe.memory_bytes, probe.contents)
     if probe.used_bytes is None:
         return Range(dirtied, most, most)
     guests = max(probe.used_bytes - _QEMU_ITSELF_BYTES, dirtied, 1.0)

@@ -43,7 +43,7 @@ def _p(a: tuple[int, int], b: tuple[int, int]) -> float:
 
 
 def _newcombe(a: tuple[int, int], b: tuple[int, int], z: float) -> tuple[float, float]:
-    (share_a, low_a, high_a), (share_b, low_b, high_b) = _wilson(*a, z), _wilson(*b, z)
+    (share_a, low_a, high_a), (share_b, low_b, high_b) = wilson(*a, z), wilson(*b, z)
     difference = share_b - share_a
     return (
         difference - math.hypot(share_b - low_b, high_a - share_a),
@@ -51,8 +51,8 @@ def _newcombe(a: tuple[int, int], b: tuple[int, int], z: float) -> tuple[float, 
     )
 
 
-def _wilson(count: int, runs: int, z: float) -> tuple[float, float, float]:
-    """The share, and its interval."""
+def wilson(count: int, runs: int, z: float) -> tuple[float, float, float]:
+    """The share of *count* of *runs*, and its interval of *z* standard errors to either side."""
     share = count / runs
     weight = 1 + z * z / runs
     middle = (share + z * z / (2 * runs)) / weight

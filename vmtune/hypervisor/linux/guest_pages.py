@@ -19,16 +19,16 @@ from pathlib import Path
 
 import numpy as np
 
-from vmtune.model.host.page_contents import PageContents, PageSample
+from vmtune.model.host.page_contents import RUN_BYTES, RUNS, PageContents, PageSample
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _ZEROS = b"\0" * _PAGE
 _WRITABLE = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) rw", re.MULTILINE)
 _LEAST_BYTES = 16 << 20
 """Smaller mappings are none of a guest's memory."""
-_RUN = 256
-"""So many pages, one after the other, are looked up at once: 1 MiB."""
-_RUNS, _MOST = 1024, 1024
+_RUN = RUN_BYTES // _PAGE
+"""So many pages, one after the other, are looked up at once."""
+_MOST = 1024
 _PRESENT = np.uint64(63)
 """The bit of an entry in pagemap that says that the page is mapped. It may be the kernel's page of
 zeros: who only reads what was never written gets that (QEMU does, when it samples), and no other
@@ -130,7 +130,7 @@ def _there(
     total = beyond[-1] if beyond else 0
     found: list[int] = []
     looked_up = 0
-    for number in draw.sample(range(total), min(_RUNS, total)):
+    for number in draw.sample(range(total), min(RUNS, total)):
         mapping = bisect.bisect_right(beyond, number)
         at = runs[mapping][number - beyond[mapping]]
         pages = min(_RUN, (memory[mapping][1] - at) // _PAGE)

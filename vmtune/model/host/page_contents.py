@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+RUNS, RUN_BYTES = 1024, 1 << 20
+"""Which pages are there is looked up in so many runs of memory at random places, in all of a guest
+that has no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageContents:
