@@ -27,6 +27,7 @@ import { Metrics } from "./run/Metrics";
 import { RunningRun } from "./run/RunningRun";
 import { RunReaper } from "./run/RunReaper";
 import { RunSeries } from "./run/RunSeries";
+import { Sends } from "./run/Sends";
 import { Updates } from "./run/Updates";
 
 export default function RunPage() {
@@ -106,6 +107,11 @@ function RunBody({ run }: { run: Schemas["RunDetail"] }) {
       {record && run.kind === "migration" && (
         <StackItem>
           <RunSeries run={run} />
+        </StackItem>
+      )}
+      {record?.sends && (
+        <StackItem>
+          <Sends sends={record.sends} />
         </StackItem>
       )}
       {record?.block && (

@@ -8,6 +8,7 @@ import { Alone } from "../compare/Alone";
 import { Boot } from "./Boot";
 import { processes } from "./charts";
 import { Load } from "./Load";
+import { Sends } from "./Sends";
 import { Updates } from "./Updates";
 
 function metric(
@@ -221,4 +222,46 @@ test("updates of a memory map tell their distribution and the kernel's parameter
   expect(within(add as HTMLElement).getByText("10.3 µs")).toBeVisible();
   expect(within(add as HTMLElement).getByText("1,234 µs")).toBeVisible();
   expect(screen.getByText("srcu_max_nodelay=1000")).toBeVisible();
+});
+
+function counts(sends: number, sentBytes: number): Schemas["SendCounts"] {
+  return {
+    sends,
+    sent_bytes: sentBytes,
+    send_us: 2 * sends,
+    send_cpu_us: sends,
+    zero_copy_sends: sends,
+    zero_copy_bytes: sentBytes,
+    copied_sends: sends - 1,
+    flushes: 2,
+    flush_us: 3000,
+  };
+}
+
+test("sends have what each iteration cost", () => {
+  const first = counts(50_000, 1 << 30);
+  const nothing = { ...counts(0, 0), copied_sends: 0, flushes: 0, flush_us: 0 };
+  rendered(
+    <Sends
+      sends={{
+        total: first,
+        iterations: [
+          { iteration: 1, at_ms: 100, counts: first },
+          { iteration: 2, at_ms: 200, counts: nothing },
+        ],
+      }}
+    />,
+  );
+  const rows = screen.getAllByRole("row").slice(1);
+  const cells = rows.map((row) =>
+    within(row)
+      .getAllByRole("cell")
+      .map((cell) => cell.textContent),
+  );
+  const expected = ["50,000", "1 GiB", "50 ms/GiB", "100 ms/GiB", "50,000", "49,999", "2, 3 ms"];
+  expect(cells).toEqual([
+    ["1", ...expected],
+    ["2", "0", "0 B", "\u2013", "\u2013", "0", "0", "0, 0 ms"],
+    ["All", ...expected],
+  ]);
 });
