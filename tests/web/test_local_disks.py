@@ -63,20 +63,23 @@ def vms(apart: Live) -> Iterator[list[tuple[lab.LabVm, LocalDisk]]]:
 
 
 @pytest.fixture(scope="module")
-def there(apart: Live, browser: Browser) -> Iterator[BrowserContext]:
-    """A browser that is signed in to that service."""
+def origin(apart: Live) -> Iterator[str]:
+    """Where a browser finds that service."""
+    with relayed_from(apart.host("a").namespace, LISTENS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def there(apart: Live, browser: Browser, origin: str) -> Iterator[BrowserContext]:
+    """A browser that is signed in to it."""
     made = apart.client.post("/tokens", {"name": "browser", "scopes": ["admin"]})
-    with (
-        relayed_from(apart.host("a").namespace, LISTENS) as origin,
-        browsing(browser, origin, str(made["token"]), locale="en-GB") as context,
-    ):
-        context.origin = origin  # type: ignore[attr-defined]  # for those who open a tab
+    with browsing(browser, origin, str(made["token"]), locale="en-GB") as context:
         yield context
 
 
 @pytest.fixture
-def page(there: BrowserContext) -> Iterator[Page]:
-    with tab_of(there, there.origin) as made:  # type: ignore[attr-defined]  # see above
+def page(there: BrowserContext, origin: str) -> Iterator[Page]:
+    with tab_of(there, origin) as made:
         yield made.page
 
 
