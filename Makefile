@@ -128,7 +128,7 @@ lab-releases: packages-for-tests  ## roots of Debian releases for lab machines, 
 test-releases: packages-for-tests $(READY) lab-releases  ## migrations between lab machines of Debian releases, and drivers and service without libvirt over the QEMU of SUITE=sid (as root; needs debootstrap; minutes)
 	@RECORD_RELEASES=1 $(BIN)/pytest tests/releases $(PYTEST_ARGS)
 	@sh tests/releases/unpack.sh $(or $(SUITE),sid)
-	@PATH=$(CURDIR)/.cache/qemu-$(or $(SUITE),sid):$$PATH $(BIN)/pytest -n 3 --dist loadfile -k "not libvirt" tests/contract tests/e2e/test_direct.py tests/e2e/test_copied_disks_direct.py tests/e2e/test_packs.py tests/e2e/test_postcopy.py $(PYTEST_ARGS)
+	@PATH=$(CURDIR)/.cache/qemu-$(or $(SUITE),sid):$$PATH $(BIN)/pytest -n 3 --dist loadfile -k "not libvirt" tests/contract tests/e2e/test_direct.py tests/e2e/disks/test_copied_disks_direct.py tests/e2e/test_packs.py tests/e2e/test_postcopy.py $(PYTEST_ARGS)
 
 test-pythons: packages-for-tests $(READY)  ## the unit tests by each Python from 3.11 to 3.14; PYTHONS="3.12 3.14": by these (as root; takes minutes)
 	@sh tests/releases/pythons.sh $(PYTEST_ARGS)

@@ -25,7 +25,7 @@ from vmtune.model.tunables.tunable import Kind, Route
 SENT_ONLY_BY_BENCHMARKS = set(qmp_allowed.FOR_BENCHMARKS)
 """tests/contract/test_bench_direct.py and its like send them."""
 SENT_WITH_DISKS = {"migrate-continue"}
-"""tests/e2e/test_copied_disks_direct.py sends it."""
+"""tests/e2e/disks/test_copied_disks_direct.py sends it."""
 BUILD = qemu.builds()[0]
 SENT_TO_OTHERS = {"query-accelerators"} if BUILD.release < (11,) else {"query-kvm"}
 

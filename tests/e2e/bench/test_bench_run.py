@@ -312,7 +312,7 @@ async def test_cancelling_ends_everything(base: Path) -> None:
 KILLED = """
 import asyncio, sys
 from pathlib import Path
-from tests.e2e.test_bench_run import QUICK, SLOW, direct, run
+from tests.e2e.bench.test_bench_run import QUICK, SLOW, direct, run
 from dataclasses import replace
 
 def told(progress):
@@ -327,7 +327,7 @@ def test_a_killed_benchmark_leaves_no_qemu_and_the_next_clears_its_folder(base: 
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(base)],
         stdout=subprocess.PIPE,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"migrating\n"
