@@ -21,14 +21,17 @@ from vmtune.reference.facts import FACTS, Facts, FactValue
 _SRCU = {
     SrcuState.BEFORE: "5.18", SrcuState.AFFECTED: "5.19-rc1", SrcuState.FIXED: "fixed",
 }  # fmt: skip
+_INSIDE, _STOCK = "qemu_reaper_policy", "stock"
+"""A tunable of the pack qemu-patched, and its value for QEMU's own reaper."""
 
 
 def facts_of_run(run: Run) -> Facts:
     """What is known of the conditions of a run of any benchmark.
 
     A tunable that is unset counts as what QEMU then does. A fact that was not recorded is
-    missing. Whether the rings were emptied adaptively says the run's record, and without it the
-    policy that was wanted.
+    missing. Whether the rings were emptied adaptively from outside says the run's record, and
+    without it the policy that was wanted; a run whose QEMU does not take the policy inside it
+    has failed.
     """
     setup, environment = run.setup, run.environment
     found: dict[str, object] = {
@@ -186,13 +189,14 @@ def _tracking(run: Run) -> dict[str, object]:
     if run.record is not None:
         reaper = run.record.reaper
         policy = None if reaper is None or reaper.end is ReaperEnd.NOT_STARTED else reaper.policy
-    if policy is None:
+    inside = run.values.get(_INSIDE, _STOCK)
+    if policy is None and inside == _STOCK:
         return {"dirty_ring_size_entries": entries, "reaping": "stock"}
     return {
         "dirty_ring_size_entries": entries,
         "reaping": "adaptive",
-        "reaper_policy": policy,
-        "reaper_place": "outside QEMU",
+        "reaper_policy": policy or inside,
+        "reaper_place": "outside QEMU" if policy else "inside QEMU",
     }
 
 

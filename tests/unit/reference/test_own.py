@@ -118,6 +118,21 @@ def test_how_the_rings_were_emptied_says_the_record() -> None:
     assert reaping(RunRecord(reaper=never)) == ("stock", None)
 
 
+def test_rings_that_a_patched_qemu_empties_are_the_sources_optimised_ones() -> None:
+    ring = run(RunRecord(), dirty_ring_size_entries=4096)
+
+    def reaping(policy: str) -> Facts:
+        return facts_of_run(replace(ring, values={**ring.values, "qemu_reaper_policy": policy}))
+
+    found = reaping("levels")
+    place = found["reaping"], found["reaper_policy"], found["reaper_place"]
+    assert place == ("adaptive", "levels", "inside QEMU")
+    assert reaping("stock")["reaping"] == "stock"
+    outside = ReaperReport("predict", 4096, ReaperEnd.MIGRATION_ENDED)
+    found = facts_of_run(replace(ring, record=RunRecord(reaper=outside)))
+    assert found["reaper_place"] == "outside QEMU"
+
+
 def test_a_host_load_that_was_made_is_known() -> None:
     busy = replace(run(RunRecord()), setup={**to_json(SCENARIO), "host_load": "busy"})
     assert facts_of_run(busy)["host_load"] == "busy"
