@@ -8,9 +8,9 @@ patch, and resized every 15 s: maps, VSZ and RSS before, during and after. IOPS:
 the pool limited to 64, 256 and 1,024 coroutines and not at all, in randomised blocks, held against
 the unlimited one by the comparison engine.
 
-Then the same kind of load by a guest, and what the patch costs there: tests/perf/pool_guest.py,
-which alone is run with PART=guest. GUEST_BLOCKS and IOTHREADS are those of what the patch costs,
-BLOCKS those of each pool's limit.
+Then the same kind of load by a guest (tests/perf/pool_guest.py), and what the patch costs there
+(tests/perf/pool_cost.py): these two alone are run with PART=guest. GUEST_BLOCKS and IOTHREADS are
+those of what the patch costs, BLOCKS those of each pool's limit.
 
     [PART=guest] [RESULTS=FOLDER] [BLOCKS=N] [GUEST_BLOCKS=N] [IOTHREADS=4,2,1] [REST_S=N]
         python -m tests.perf.patched_pool
@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.perf import pool_guest
+from tests.perf import pool_cost, pool_guest
 from tests.perf.kept import Kept
 from tests.perf.pool_model import Monitor, exports
 from tests.perf.report import Check, environment, finish, spread
@@ -272,13 +272,13 @@ def main() -> None:
             print(why)
             finish("patched_pool", [], {"skipped": why}, where)
     blocks, rest_s = _number("BLOCKS", BLOCKS), _number("REST_S", REST_S)
-    builds = {pool_guest.PATCHED: build, pool_guest.UNPATCHED: unpatched()}
+    builds = {pool_cost.PATCHED: build, pool_cost.UNPATCHED: unpatched()}
     kept = Kept(_results(), {"builds": built_of(), "machine": [where["cpu"], where["kernel"]]})
 
     def by_guest() -> tuple[list[Check], dict[str, Any]]:
-        guest_blocks = _number("GUEST_BLOCKS", pool_guest.BLOCKS)
+        guest_blocks = _number("GUEST_BLOCKS", pool_cost.BLOCKS)
         words = os.environ.get("IOTHREADS", "").split(",")
-        chosen = [int(word) for word in words if word] or pool_guest.IOTHREADS
+        chosen = [int(word) for word in words if word] or pool_cost.IOTHREADS
         return pool_guest.measure(builds, chosen, guest_blocks, blocks, rest_s, kept)
 
     if os.environ.get("PART") == "guest":
