@@ -43,6 +43,13 @@ Whole = Annotated[int, BeforeValidator(_digits_alone)]
 Limit = Annotated[Whole, Query(ge=1, le=200, description="Most items on the page.")]
 After = Annotated[str | None, Query(description="`next` of the previous page.")]
 Name = Annotated[str, Path(max_length=200)]
+NameSearch = Annotated[
+    str,
+    Query(
+        max_length=200,
+        description="A part of the name, whatever the case, or the beginning of the UUID.",
+    ),
+]
 
 
 def _date_first(value: object) -> object:

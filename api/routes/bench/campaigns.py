@@ -11,7 +11,7 @@ from vmtune.api.auth.security import BENCH, READ, Who
 from vmtune.api.http.bodies import LARGE_BODY
 from vmtune.api.http.idempotency import KEYED, keyed
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
-from vmtune.api.routes.common import PREFIX, After, Limit, Services, Whole
+from vmtune.api.routes.common import PREFIX, After, Limit, NameSearch, Services, Whole
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.bench.campaigns import (
     CampaignDetail,
@@ -54,11 +54,12 @@ async def list_campaigns(
     on: Services,
     name: str | None = None,
     state: Annotated[list[CampaignState], Query(description="Any of these states.")] = [],  # noqa: B006 - FastAPI copies it
+    search: NameSearch = "",
     limit: Limit = 50,
     after: After = None,
 ) -> CampaignPage:
     """Campaigns, newest first."""
-    page = await on.campaigns.list(name, tuple(state), after, limit)
+    page = await on.campaigns.list(name, tuple(state), after, limit, search)
     return CampaignPage(items=[CampaignView.of(each) for each in page.items], next=page.next)
 
 

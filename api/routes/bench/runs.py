@@ -69,12 +69,30 @@ async def list_runs(
     arm: str | None = None,
     since: Annotated[Moment | None, Query(description="Created then or later.")] = None,
     study: UUID | None = None,
+    search: Annotated[
+        str,
+        Query(
+            max_length=200,
+            description="A part of the scenario's name, the arm's or the profile's, whatever the "
+            "case, or the beginning of the run's UUID.",
+        ),
+    ] = "",
     limit: Limit = 50,
     after: After = None,
 ) -> RunPage:
     """Runs with their metrics, newest first."""
     wanted = RunFilter(
-        scenario, family, profile, tuple(state), fingerprint, host, campaign, arm, since, study
+        scenario,
+        family,
+        profile,
+        tuple(state),
+        fingerprint,
+        host,
+        campaign,
+        arm,
+        since,
+        study,
+        search,
     )
     page = await on.runs.list(wanted, after, limit)
     return RunPage(items=[RunView.of(run) for run in page.items], next=page.next)

@@ -11,7 +11,7 @@ from vmtune.api.auth.security import BENCH, READ, Who, check_scope
 from vmtune.api.http.bodies import LARGE_BODY
 from vmtune.api.http.idempotency import KEYED, keyed
 from vmtune.api.responses import ASKS_A_HOST, LOCATION, WITH_BODY, problems, with_headers
-from vmtune.api.routes.common import PREFIX, After, Limit, Services
+from vmtune.api.routes.common import PREFIX, After, Limit, NameSearch, Services
 from vmtune.api.routes.router import Router
 from vmtune.api.schemas.bench.studies import (
     StudyAnalysisView,
@@ -59,11 +59,12 @@ async def list_studies(
     on: Services,
     name: str | None = None,
     state: Annotated[list[StudyState], Query(description="Any of these states.")] = [],  # noqa: B006 - FastAPI copies it
+    search: NameSearch = "",
     limit: Limit = 50,
     after: After = None,
 ) -> StudyPage:
     """Studies, newest first."""
-    page = await on.studies.list(name, tuple(state), after, limit)
+    page = await on.studies.list(name, tuple(state), after, limit, search)
     return StudyPage(items=[StudyView.of(each) for each in page.items], next=page.next)
 
 

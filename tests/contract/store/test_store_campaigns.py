@@ -61,6 +61,9 @@ def test_lists_are_paged_and_filtered(store: Store) -> None:
     assert rest.next is None
     assert [c.id for c in store.campaigns.list("a").items] == [made[2].id, made[0].id]
     assert [c.id for c in store.campaigns.list(states=[S.COMPLETED]).items] == [made[0].id]
+    assert store.campaigns.list(search="A").items == store.campaigns.list("a").items
+    assert [c.id for c in store.campaigns.list(search=str(made[1].id)[:13]).items] == [made[1].id]
+    assert store.campaigns.list(search="%").items == ()
     assert [c.id for c in store.campaigns.unfinished()] == [made[1].id, made[2].id]
 
 

@@ -205,6 +205,12 @@ def test_runs_are_listed_newest_first_and_filtered(store: Store, clock: Clock) -
         (RunFilter(host="a"), (one,)),
         (RunFilter(campaign=campaign), (three, two)),
         (RunFilter(campaign=campaign, arm="tuned"), (two,)),
+        (RunFilter(search="PREDICT"), (two, one)),
+        (RunFilter(search="ast"), (one,)),
+        (RunFilter(search="tock"), (three,)),
+        (RunFilter(search="r%x"), ()),
+        (RunFilter(search=str(two.id)[:13]), (two,)),
+        (RunFilter(search="predict", campaign=campaign), (two,)),
     ):
         assert store.runs.list(wanted).items == expected, wanted
     first = store.runs.list(limit=2)

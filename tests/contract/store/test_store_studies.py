@@ -80,6 +80,9 @@ def test_lists_are_paged_and_filtered(store: Store) -> None:
     assert rest.next is None
     assert [c.id for c in store.studies.list("a").items] == [made[2].id, made[0].id]
     assert [c.id for c in store.studies.list(states=[S.FAILED]).items] == [made[0].id]
+    assert store.studies.list(search="A").items == store.studies.list("a").items
+    assert [c.id for c in store.studies.list(search=str(made[1].id)[:13]).items] == [made[1].id]
+    assert store.studies.list(search="%").items == ()
     assert [c.id for c in store.studies.unfinished()] == [made[1].id, made[2].id]
 
 

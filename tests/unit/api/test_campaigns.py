@@ -49,6 +49,8 @@ async def test_a_campaign_from_order_to_comparison(bench: Api) -> None:
     listed = await bench.get("/campaigns?name=mine&state=completed")
     assert [each["id"] for each in listed["items"]] == [ordered["id"]]
     assert (await bench.get("/campaigns?state=running"))["items"] == []
+    assert (await bench.get("/campaigns?search=IN"))["items"] == listed["items"]
+    assert (await bench.get("/campaigns?search=yours"))["items"] == []
     runs = await bench.get(f"/runs?campaign={ordered['id']}")
     assert runs["items"][0]["slot"]["block"] == 6
     page = await bench.get(f"/campaigns/{ordered['id']}/plan?limit=5")

@@ -10,7 +10,9 @@ import pytest
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM
+from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.services.hosts.checks import HostChecks
+from vmtune.storage import Store
 
 
 @pytest.fixture
@@ -42,6 +44,31 @@ async def test_the_fleet_at_a_glance(api: Api) -> None:
     assert hosts["b"]["maintenance"] and not hosts["a"]["maintenance"]
     assert {each["outgoing"] for each in hosts.values()} == {0}
     assert sum(seen["tuning_counts"].values()) == 1
+
+
+async def test_migrations_are_filtered_by_whether_they_exceeded_their_limit(api: Api) -> None:
+    ids = []
+    with Store.open(api.container.settings.database_url) as store:
+        for limit_ms in (694, 693):
+            begun = store.migrations.begin(
+                vm=uuid4(), vm_name="other", source="a", destination="b",
+                profile="p0", wanted={"downtime_limit_ms": limit_ms},
+            )  # fmt: skip
+            for state in (MigrationState.PREPARING, MigrationState.STARTING):
+                store.migrations.update(begun.id, state=state)
+            totals = Totals(9000, 694, None, 1 << 20, 2)
+            store.migrations.update(begun.id, state=MigrationState.COMPLETED, totals=totals)
+            ids.append(str(begun.id))
+    kept, over = ids
+    newest = await migrate(api, downtime_limit_ms=1)
+
+    async def listed(query: str) -> list[str]:
+        return [each["id"] for each in (await api.get(f"/migrations{query}"))["items"]]
+
+    assert await listed("?downtime_exceeded=true") == [newest, over]
+    assert await listed("?downtime_exceeded=false") == [kept]
+    assert await listed("") == [newest, over, kept]
+    assert await listed("?downtime_exceeded=true&profile=p0") == [over]
 
 
 async def test_what_is_done_with_who_began_it(api: Api) -> None:

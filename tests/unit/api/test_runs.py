@@ -121,6 +121,10 @@ async def test_runs_are_listed_and_filtered(bench: Api, runner: FakeRunner) -> N
         ("host=elsewhere", []),
         (f"campaign={first['id']}", []),
         ("arm=x", []),
+        ("search=INE/", ids[3:]),
+        ("search=ast", [ids[4]]),
+        (f"search={ids[3][:13]}", [ids[3]]),
+        ("search=%25", []),
         (f"since={quote(second['created_at'])}", ids[:4]),
     ):
         page = await bench.get(f"/runs?{query}")

@@ -65,6 +65,8 @@ async def test_a_study_from_order_to_draft(bench: Api) -> None:
     listed = await bench.get("/studies?name=mine&state=completed")
     assert [each["id"] for each in listed["items"]] == [ordered["id"]]
     assert (await bench.get("/studies?state=searching"))["items"] == []
+    assert (await bench.get("/studies?search=IN"))["items"] == listed["items"]
+    assert (await bench.get("/studies?search=yours"))["items"] == []
 
 
 async def test_the_packs_of_the_settings_can_be_varied(tmp_path: Path) -> None:

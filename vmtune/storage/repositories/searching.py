@@ -22,10 +22,11 @@ def hex_of(search: str) -> str:
 
 def has_part(
     search: str,
-    texts: Sequence[InstrumentedAttribute[str]],
+    texts: Sequence[InstrumentedAttribute[str] | InstrumentedAttribute[str | None]],
     uuid: InstrumentedAttribute[UUID] | None = None,
 ) -> ColumnElement[bool]:
-    """Whether one of *texts* has *search* in it, whatever the case, or *uuid* begins with it."""
+    """Whether one of *texts* has *search* in it, whatever the case, or *uuid* begins with it. A text
+    that is null has nothing in it."""
     found: list[ColumnElement[Any]] = [  # any: of a function
         func.lower(text).contains(search.lower(), autoescape=True) for text in texts
     ]

@@ -60,6 +60,8 @@ export interface RunFilter {
   campaign?: string;
   arm?: string;
   since?: string;
+  /** A part of the scenario's name, the arm's or the profile's, or the UUID's beginning. */
+  search?: string;
 }
 
 export const runs = (filter: RunFilter = {}) =>
@@ -126,7 +128,14 @@ export const runRounds = (id: string) =>
       ),
   });
 
-export const campaigns = (filter: { name?: string; state?: Schemas["CampaignState"][] } = {}) =>
+interface CampaignFilter {
+  name?: string;
+  /** A part of the name, or the UUID's beginning. */
+  search?: string;
+  state?: Schemas["CampaignState"][];
+}
+
+export const campaigns = (filter: CampaignFilter = {}) =>
   pages(["campaign", "list", filter], (query) =>
     body(client.GET("/api/v1/campaigns", { params: { query: { ...filter, ...query } } })),
   );

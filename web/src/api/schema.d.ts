@@ -25552,6 +25552,8 @@ export interface operations {
                 since?: string | null;
                 /** @description Id or name of the study. */
                 study?: string | null;
+                /** @description A part of the scenario's name, the arm's or the profile's, whatever the case, or the beginning of the run's UUID. */
+                search?: string;
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -27343,6 +27345,8 @@ export interface operations {
                 name?: string | null;
                 /** @description Any of these states. */
                 state?: components["schemas"]["CampaignState"][];
+                /** @description A part of the name, whatever the case, or the beginning of the UUID. */
+                search?: string;
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */
@@ -28347,6 +28351,8 @@ export interface operations {
                 name?: string | null;
                 /** @description Any of these states. */
                 state?: components["schemas"]["StudyState"][];
+                /** @description A part of the name, whatever the case, or the beginning of the UUID. */
+                search?: string;
                 /** @description Most items on the page. */
                 limit?: number;
                 /** @description `next` of the previous page. */

@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { body, client, type Schemas } from "./client";
 import { pages } from "./queries";
 
-export const studies = (filter: { state?: Schemas["StudyState"][] } = {}) =>
+export const studies = (filter: { search?: string; state?: Schemas["StudyState"][] } = {}) =>
   pages(["study", "list", filter], (query) =>
     body(client.GET("/api/v1/studies", { params: { query: { ...filter, ...query } } })),
   );

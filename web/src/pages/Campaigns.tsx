@@ -17,7 +17,8 @@ import { BenchHead } from "./bench/BenchHead";
 type Campaign = Schemas["CampaignView"];
 type State = Schemas["CampaignState"];
 
-const FILTERS: readonly Filter<"state">[] = [
+const FILTERS: readonly Filter<"search" | "state">[] = [
+  { name: "search", label: "Search by name or UUID", empty: "Name, UUID" },
   {
     name: "state",
     label: "Only campaigns in this state",
@@ -51,9 +52,12 @@ const COLUMNS: readonly ColumnOf<Campaign>[] = [
 
 export default function Campaigns() {
   const [chosen, choose] = useFilters(FILTERS);
-  const state = chosen.state as State | undefined;
+  const { search, state } = chosen;
   const list = useInfiniteQuery({
-    ...campaigns(state === undefined ? {} : { state: [state] }),
+    ...campaigns({
+      ...(search === undefined ? {} : { search }),
+      ...(state === undefined ? {} : { state: [state as State] }),
+    }),
     placeholderData: keepPreviousData,
   });
   const order = <ButtonLink to="/bench/campaigns/new">New campaign</ButtonLink>;
@@ -67,12 +71,12 @@ export default function Campaigns() {
         <PagedList
           list={list}
           empty={
-            state === undefined ? (
+            search === undefined && state === undefined ? (
               <Empty title="No campaigns yet" action={order}>
                 A campaign measures whether one setting is better than another on this machine.
               </Empty>
             ) : (
-              <Empty title={`No campaign is ${state}`} />
+              <Empty title="No campaign matches" />
             )
           }
         >

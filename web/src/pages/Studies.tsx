@@ -15,7 +15,8 @@ import { BenchHead } from "./bench/BenchHead";
 type Study = Schemas["StudyView"];
 type State = Schemas["StudyState"];
 
-const FILTERS: readonly Filter<"state">[] = [
+const FILTERS: readonly Filter<"search" | "state">[] = [
+  { name: "search", label: "Search by name or UUID", empty: "Name, UUID" },
   {
     name: "state",
     label: "Only studies in this state",
@@ -43,9 +44,12 @@ export function foundBy({ result }: Pick<Study, "result">): string {
 
 export default function Studies() {
   const [chosen, choose] = useFilters(FILTERS);
-  const state = chosen.state as State | undefined;
+  const { search, state } = chosen;
   const list = useInfiniteQuery({
-    ...studies(state === undefined ? {} : { state: [state] }),
+    ...studies({
+      ...(search === undefined ? {} : { search }),
+      ...(state === undefined ? {} : { state: [state as State] }),
+    }),
     placeholderData: keepPreviousData,
   });
   return (
@@ -58,12 +62,12 @@ export default function Studies() {
         <PagedList
           list={list}
           empty={
-            state === undefined ? (
+            search === undefined && state === undefined ? (
               <Empty title="No studies yet">
                 Start one on the command line: <code>vmtune tune STUDY.toml</code>
               </Empty>
             ) : (
-              <Empty title={`No study is ${state}`} />
+              <Empty title="No study matches" />
             )
           }
         >

@@ -216,9 +216,11 @@ class CampaignService:
         states: Collection[CampaignState],
         after: str | None,
         limit: int,
+        search: str = "",
     ) -> Page[CampaignStatus]:
         """Campaigns, newest first."""
-        page = await asyncio.to_thread(self._store.campaigns.list, name, states, after, limit)
+        listed = self._store.campaigns.list
+        page = await asyncio.to_thread(listed, name, states, after, limit, search)
         return Page(tuple([await self._status(record) for record in page.items]), page.next)
 
     async def pause(self, name: str) -> CampaignStatus:

@@ -155,10 +155,15 @@ class StudyService:
         return await self._read(await asyncio.to_thread(self._store.studies.named, name))
 
     async def list(
-        self, name: str | None, states: Collection[StudyState], after: str | None, limit: int
+        self,
+        name: str | None,
+        states: Collection[StudyState],
+        after: str | None,
+        limit: int,
+        search: str = "",
     ) -> Page[Study]:
         """Studies, newest first."""
-        page = await asyncio.to_thread(self._store.studies.list, name, states, after, limit)
+        page = await asyncio.to_thread(self._store.studies.list, name, states, after, limit, search)
         return Page(tuple([await self._read(kept) for kept in page.items]), page.next)
 
     async def pause(self, name: str) -> Study:

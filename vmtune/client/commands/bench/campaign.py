@@ -253,6 +253,7 @@ def duration(seconds: float | None) -> str:
 
 @click.command("list")
 @click.option("--name", help="Only campaigns of one name.")
+@click.option("--search", help="Only campaigns with this part in their name.")
 @click.option("--state", "states", multiple=True, help="Only in this state, such as running.")
 @click.option(
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
@@ -261,10 +262,15 @@ def duration(seconds: float | None) -> str:
 @listing
 @pass_session
 def list_campaigns(
-    session: Session, name: str | None, states: tuple[str, ...], newest: int
+    session: Session,
+    name: str | None,
+    search: str | None,
+    states: tuple[str, ...],
+    newest: int,
 ) -> None:
     """List campaigns, newest first."""
-    found = session.client.items("/campaigns", {"name": name, "state": list(states)})
+    query = {"name": name, "search": search, "state": list(states)}
+    found = session.client.items("/campaigns", query)
     rows = list(islice(found, newest or None))
     columns = (
         Column("CAMPAIGN", id=True, field="id"),

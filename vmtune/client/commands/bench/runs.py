@@ -37,6 +37,7 @@ _SHOWN = {
 )
 @click.option("--fingerprint", help="Only runs of one environment.")
 @click.option("--campaign", shell_complete=campaigns, help="Only runs of one campaign.")
+@click.option("--search", help="Only with this part in the scenario, arm or profile.")
 @click.option(
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
     help="Show only the newest; 0 for all.",
@@ -51,6 +52,7 @@ def runs(
     states: tuple[str, ...],
     fingerprint: str | None,
     campaign: str | None,
+    search: str | None,
     newest: int,
 ) -> None:
     """List the runs, newest first."""
@@ -61,6 +63,7 @@ def runs(
         "state": list(states),
         "fingerprint": fingerprint,
         "campaign": campaign,
+        "search": search,
     }
     rows = list(islice(session.client.items("/runs", query), newest or None))
     kinds = {row["kind"] for row in rows} or {"migration"}

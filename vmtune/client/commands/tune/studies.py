@@ -20,6 +20,7 @@ _SHOWN = 10
 
 @click.command("list")
 @click.option("--name", help="Only studies of one name.")
+@click.option("--search", help="Only studies with this part in their name.")
 @click.option("--state", "states", multiple=True, help="Only in this state, such as searching.")
 @click.option(
     "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
@@ -27,9 +28,16 @@ _SHOWN = 10
 )  # fmt: skip
 @listing
 @pass_session
-def list_studies(session: Session, name: str | None, states: tuple[str, ...], newest: int) -> None:
+def list_studies(
+    session: Session,
+    name: str | None,
+    search: str | None,
+    states: tuple[str, ...],
+    newest: int,
+) -> None:
     """List studies, newest first."""
-    found = session.client.items("/studies", {"name": name, "state": list(states)})
+    query = {"name": name, "search": search, "state": list(states)}
+    found = session.client.items("/studies", query)
     rows = list(islice(found, newest or None))
     columns = (
         Column("STUDY", id=True, field="id"),

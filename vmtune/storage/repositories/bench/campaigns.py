@@ -28,6 +28,7 @@ from vmtune.storage.columns import storable
 from vmtune.storage.database import Database
 from vmtune.storage.mapping import Mapper, Stored
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
+from vmtune.storage.repositories.searching import has_part
 from vmtune.storage.tables.campaigns import CampaignRow, NoiseFloorRow
 from vmtune.storage.tables.core import RunRow
 
@@ -136,9 +137,11 @@ class CampaignRepository:
         states: Collection[CampaignState] = (),
         after: str | None = None,
         limit: int = 100,
+        search: str = "",
     ) -> Page[CampaignRecord]:
         """Campaigns, newest first.
         :param states: filter; empty for all.
+        :param search: a part of the name, or the beginning of the UUID.
         """
         query = select(CampaignRow).order_by(CampaignRow.number.desc())
         query = query.limit(check_limit(limit) + 1)
@@ -146,6 +149,8 @@ class CampaignRepository:
             query = query.where(CampaignRow.name == name)
         if states:
             query = query.where(CampaignRow.state.in_(states))
+        if search:
+            query = query.where(has_part(search, (CampaignRow.name,), CampaignRow.id))
         if after is not None:
             (number,) = read_cursor("campaigns", after, int)
             query = query.where(CampaignRow.number < number)

@@ -16,6 +16,7 @@ from vmtune.bench.model.runs.series import KINDS, Head, apart
 from vmtune.documents.dataclass_json import from_json, to_json
 from vmtune.errors import Conflict, DuplicateName, NotFound
 from vmtune.storage.mapping import Mapper, Stored
+from vmtune.storage.repositories.searching import has_part
 from vmtune.storage.series.packing import pack
 from vmtune.storage.tables.core import (
     EnvironmentRow,
@@ -64,6 +65,8 @@ RUNS = Mapper(
 class RunFilter:
     """Which runs to list; None and empty match all.
     :param since: requested then or later.
+    :param search: a part of the scenario's name, the arm's or the profile's, or the beginning of
+        the run's UUID.
     """
 
     scenario: str | None = None
@@ -76,6 +79,7 @@ class RunFilter:
     arm: str | None = None
     since: datetime | None = None
     study: UUID | None = None
+    search: str = ""
 
 
 ALL = RunFilter()
@@ -117,6 +121,9 @@ def filtered(query: Select[RunRow], wanted: RunFilter) -> Select[RunRow]:
         query = query.where(RunRow.created_at >= wanted.since)
     if wanted.states:
         query = query.where(RunRow.state.in_(wanted.states))
+    if wanted.search:
+        found = has_part(wanted.search, (RunRow.scenario, RunRow.arm, RunRow.profile), RunRow.id)
+        query = query.where(found)
     return query
 
 

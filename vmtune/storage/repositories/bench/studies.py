@@ -20,6 +20,7 @@ from vmtune.storage.database import Database
 from vmtune.storage.mapping import Mapper
 from vmtune.storage.paging import Page, check_limit, make_cursor, page, read_cursor
 from vmtune.storage.repositories.bench.run_rows import as_run, metrics_of
+from vmtune.storage.repositories.searching import has_part
 from vmtune.storage.tables.core import RunRow
 from vmtune.storage.tables.studies import StudyRow, TrialRow
 
@@ -142,16 +143,20 @@ class StudyRepository:
         states: Collection[StudyState] = (),
         after: str | None = None,
         limit: int = 100,
+        search: str = "",
     ) -> Page[KeptStudy]:
         """Studies, newest first.
 
         :param states: filter; empty for all.
+        :param search: a part of the name, or the beginning of the UUID.
         """
         query = select(StudyRow).order_by(StudyRow.number.desc()).limit(check_limit(limit) + 1)
         if name is not None:
             query = query.where(StudyRow.name == name)
         if states:
             query = query.where(StudyRow.state.in_(states))
+        if search:
+            query = query.where(has_part(search, (StudyRow.name,), StudyRow.id))
         if after is not None:
             (number,) = read_cursor("studies", after, int)
             query = query.where(StudyRow.number < number)

@@ -5,6 +5,7 @@ import {
   InputGroup,
   InputGroupItem,
   InputGroupText,
+  Label,
   MenuToggle,
   SearchInput,
   Select,
@@ -21,14 +22,8 @@ import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import { campaign, campaigns } from "../../api/bench";
 import { useSettled } from "../../components/forms/settled";
-import { STATES } from "./runFilter";
+import { EXACT, STATES } from "./runFilter";
 import { changed } from "./search";
-
-const TEXTS = [
-  { key: "scenario", label: "Scenario", hint: "plain/1gbs" },
-  { key: "arm", label: "Arm", hint: "tuned" },
-  { key: "profile", label: "Profile", hint: "fast" },
-] as const;
 
 /** What the runs table shows; all of it is in the address, so that it can be passed on. */
 export function RunFilters() {
@@ -41,16 +36,24 @@ export function RunFilters() {
   return (
     <Toolbar aria-label="Filters">
       <ToolbarContent>
-        {TEXTS.map(({ key, label, hint }) => (
-          <ToolbarItem key={key}>
-            <TextFilter
-              label={label}
-              hint={hint}
-              value={search.get(key) ?? ""}
-              set={(value) => set(key, value)}
-            />
-          </ToolbarItem>
-        ))}
+        <ToolbarItem>
+          <TextFilter value={search.get("search") ?? ""} set={(value) => set("search", value)} />
+        </ToolbarItem>
+        {EXACT.map(([key, word]) => {
+          const value = search.get(key);
+          return (
+            value && (
+              <ToolbarItem key={key} alignSelf="center">
+                <Label
+                  onClose={() => set(key, "")}
+                  closeBtnAriaLabel={`Show any ${word.toLowerCase()}`}
+                >
+                  {`${word}: ${value}`}
+                </Label>
+              </ToolbarItem>
+            )
+          );
+        })}
         <ToolbarFilter
           categoryName="State"
           labels={states}
@@ -93,17 +96,7 @@ export function RunFilters() {
 const QUIET_MS = 300;
 
 /** A word that is looked for once nobody types any more. */
-function TextFilter({
-  label,
-  hint,
-  value,
-  set,
-}: {
-  label: string;
-  hint: string;
-  value: string;
-  set: (value: string) => void;
-}) {
+function TextFilter({ value, set }: { value: string; set: (value: string) => void }) {
   const [typed, setTyped] = useState(value);
   const [seen, setSeen] = useState(value);
   if (seen !== value) {
@@ -116,8 +109,8 @@ function TextFilter({
   });
   return (
     <SearchInput
-      aria-label={`Only runs of this ${label.toLowerCase()}`}
-      placeholder={`${label}, as in ${hint}`}
+      aria-label="Search by scenario, arm, profile or UUID"
+      placeholder="Scenario, arm, profile, UUID"
       value={typed}
       onChange={(_event, text) => setTyped(text)}
       onClear={() => set("")}

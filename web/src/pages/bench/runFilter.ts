@@ -3,7 +3,15 @@ import type { RunFilter } from "../../api/bench";
 import type { Schemas } from "../../api/client";
 import { RUN_STATES } from "../../components/labels/BenchLabels";
 
-const WORDS = ["scenario", "arm", "profile", "campaign", "host", "fingerprint"] as const;
+/** What links of other pages narrow the runs to, with its word. */
+export const EXACT = [
+  ["scenario", "Scenario"],
+  ["arm", "Arm"],
+  ["profile", "Profile"],
+  ["host", "Machine"],
+  ["fingerprint", "Environment"],
+] as const;
+const WORDS = [...EXACT.map(([key]) => key), "campaign", "search"] as const;
 type State = Schemas["RunState"];
 
 export const STATES = Object.keys(RUN_STATES) as State[];
