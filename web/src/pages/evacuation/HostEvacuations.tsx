@@ -1,13 +1,36 @@
 import { Card, CardBody, CardTitle } from "@patternfly/react-core";
-import { Table, Tbody, Th, Thead, Tr } from "@patternfly/react-table";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
+import type { Schemas } from "../../api/client";
 import { evacuationsOf } from "../../api/evacuations";
-import { Moment } from "../../components/labels/Moment";
+import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
 import { More } from "../../components/tables/More";
-import { Td } from "../../components/tables/Td";
-import { count } from "../../components/text/format";
+import { count, moment, utc } from "../../components/text/format";
 import { EvacuationLabel } from "./EvacuationVms";
+
+type Evacuation = Schemas["EvacuationView"];
+
+const addressOf = ({ host, id }: Evacuation) =>
+  `/hosts/${encodeURIComponent(host)}/evacuations/${id}`;
+
+const COLUMNS: readonly ColumnOf<Evacuation>[] = [
+  {
+    title: "Created",
+    text: "short",
+    cell: (each) => (
+      <Link to={addressOf(each)} title={utc(each.created_at)}>
+        {moment(each.created_at)}
+      </Link>
+    ),
+  },
+  { title: "State", text: "short", cell: (each) => <EvacuationLabel state={each.state} /> },
+  {
+    title: "Moved",
+    text: "short",
+    cell: (each) => `${count(each.moved)} of ${count(each.total)}`,
+  },
+  { title: "Remaining", text: "short", cell: (each) => count(each.left) },
+];
 
 /** The evacuations of a host, newest first; nothing where there were none. */
 export function HostEvacuations({ name }: { name: string }) {
@@ -18,34 +41,13 @@ export function HostEvacuations({ name }: { name: string }) {
     <Card>
       <CardTitle component="h2">Evacuations</CardTitle>
       <CardBody>
-        <Table aria-label="Evacuations" variant="compact">
-          <Thead>
-            <Tr>
-              <Th>Created</Th>
-              <Th>State</Th>
-              <Th>Moved</Th>
-              <Th>Remaining</Th>
-            </Tr>
-          </Thead>
-          <Tbody>
-            {items.map((each) => (
-              <Tr key={each.id}>
-                <Td dataLabel="Created">
-                  <Link to={`/hosts/${encodeURIComponent(name)}/evacuations/${each.id}`}>
-                    <Moment at={each.created_at} />
-                  </Link>
-                </Td>
-                <Td dataLabel="State">
-                  <EvacuationLabel state={each.state} />
-                </Td>
-                <Td dataLabel="Moved">
-                  {count(each.moved)} of {count(each.total)}
-                </Td>
-                <Td dataLabel="Remaining">{count(each.left)}</Td>
-              </Tr>
-            ))}
-          </Tbody>
-        </Table>
+        <ListTable
+          label="Evacuations"
+          columns={COLUMNS}
+          rows={items}
+          name={(each) => each.id}
+          to={addressOf}
+        />
         <More list={list} />
       </CardBody>
     </Card>
