@@ -14,6 +14,7 @@ from vmtune.model.migration.controller_record import (
     StepEffect,
 )
 from vmtune.model.migration.controls import Control, why_not
+from vmtune.model.migration.downtime import limit_in_force_ms
 from vmtune.model.migration.record import Migration
 from vmtune.model.migration.step_text import spelled
 from vmtune.model.migration.steps import Step, StepAction, dump_steps
@@ -131,6 +132,10 @@ class ControlView(Model):
 
     name: Control
     why_not: str = Field(description="Why it cannot be used now; empty if it can.")
+    present_ms: int | None = Field(
+        description="Of `downtime_limit`: the limit in force, in ms. Null if it is not known, and "
+        "of all others."
+    )
 
     @classmethod
     def all_of(cls, record: Migration) -> list[ControlView]:
@@ -138,7 +143,13 @@ class ControlView(Model):
         if record.state.ended:
             return []
         return [
-            cls(name=control, why_not=why_not(control, record))
+            cls(
+                name=control,
+                why_not=why_not(control, record),
+                present_ms=(
+                    limit_in_force_ms(record) if control is Control.DOWNTIME_LIMIT else None
+                ),
+            )
             for control in Control
             if record.disks or control is not Control.DISK_WRITES
         ]

@@ -206,12 +206,19 @@ async def test_what_a_migration_cannot_do_is_refused_with_the_reason(api: Api) -
     await finish(api, id)
 
 
+def limits(record: Any) -> dict[str, int | None]:
+    return {each["name"]: each["present_ms"] for each in record["controls"]}
+
+
 async def test_a_user_changes_a_running_migration(api: Api) -> None:
-    await profile(api, [])
+    await profile(api, [], downtime_limit_ms=400)
     id = await begin(api)
     path = f"/migrations/{id}"
+    before = limits(await api.get(path))
+    assert (before.pop("downtime_limit"), set(before.values())) == (400, {None})
     changed = await api.ask("PATCH", path, {"values": {"downtime_limit_ms": "1s"}})
     assert api.source.parameters["downtime-limit"] == 1000
+    assert limits(changed)["downtime_limit"] == 1000
     (taken,) = changed["step_records"]
     assert (taken["number"], taken["reason"]) == (None, "requested by a user")
     refused = await api.refused("PATCH", path, {"values": {"multifd": True}}, status=422)

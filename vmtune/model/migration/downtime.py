@@ -41,13 +41,29 @@ def downtime_kept(record: Migration) -> DowntimeKept | None:
     complete, and where a step paused the guest, as it was told to."""
     if record.state is not MigrationState.COMPLETED or record.totals is None:
         return None
-    left = any(o.tunable == _LIMIT and o.status is Status.NOT_APPLIED for o in record.outcomes)
-    asked = None if left else record.wanted.get(_LIMIT)
-    limits = [asked] if isinstance(asked, int) else []
+    asked = _limit_asked(record)
+    limits = [] if asked is None else [asked]
     limits += [limit for each in record.step_records if (limit := _limit_set(record, each))]
     if not limits or record.did(StepAction.PAUSE):
         return None
     return DowntimeKept(record.totals.downtime_ms, max(limits))
+
+
+def limit_in_force_ms(record: Migration) -> int | None:
+    """The downtime limit that QEMU heeds now, as far as the record tells: what a step or a user set
+    last, else the profile's. None where none was set, so that it is QEMU's own."""
+    for each in reversed(record.step_records):
+        if (limit := _limit_set(record, each)) is not None:
+            return limit
+    return _limit_asked(record)
+
+
+def _limit_asked(record: Migration) -> int | None:
+    """What the migration began with; None where no limit was asked for, and where it was left to
+    the VM's manager."""
+    left = any(o.tunable == _LIMIT and o.status is Status.NOT_APPLIED for o in record.outcomes)
+    asked = None if left else record.wanted.get(_LIMIT)
+    return asked if isinstance(asked, int) else None
 
 
 def _limit_set(record: Migration, done: StepRecord) -> int | None:

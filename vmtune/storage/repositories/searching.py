@@ -25,8 +25,8 @@ def has_part(
     texts: Sequence[InstrumentedAttribute[str] | InstrumentedAttribute[str | None]],
     uuid: InstrumentedAttribute[UUID] | None = None,
 ) -> ColumnElement[bool]:
-    """Whether one of *texts* has *search* in it, whatever the case, or *uuid* begins with it. A text
-    that is null has nothing in it."""
+    """Whether one of *texts* has *search* in it, whatever the case, or *uuid* begins with it. A
+    text that is null has nothing in it."""
     found: list[ColumnElement[Any]] = [  # any: of a function
         func.lower(text).contains(search.lower(), autoescape=True) for text in texts
     ]

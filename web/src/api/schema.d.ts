@@ -3867,6 +3867,11 @@ export interface components {
              * @description Why it cannot be used now; empty if it can.
              */
             why_not: string;
+            /**
+             * Present Ms
+             * @description Of `downtime_limit`: the limit in force, in ms. Null if it is not known, and of all others.
+             */
+            present_ms: number | null;
         };
         /**
          * CopiedDiskView

@@ -103,7 +103,7 @@ export default function MigrationPage() {
                       <Change
                         id={id}
                         controls={data.controls}
-                        needed={progress?.outlook?.needs?.downtime_limit_ms ?? null}
+                        needs={progress?.outlook?.needs ?? null}
                       />
                     </StackItem>
                   )}

@@ -4,10 +4,11 @@ import pytest
 
 from tests.support.migrations import make_migration
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
-from vmtune.model.migration.downtime import downtime_kept
+from vmtune.model.migration.downtime import downtime_kept, limit_in_force_ms
 from vmtune.model.migration.record import Migration, MigrationState, Totals
 from vmtune.model.migration.step_text import describe
 from vmtune.model.migration.steps import AfterSeconds, SetValues, Step, StepAction
+from vmtune.model.plan.outcome import Outcome, Status
 
 COMPLETED = make_migration(
     wanted={"downtime_limit_ms": 200},
@@ -60,6 +61,19 @@ def test_what_was_refused_or_is_lower_changes_nothing() -> None:
         kept = downtime_kept(record)
         assert kept is not None
         assert kept.limit_ms == 200
+
+
+def test_the_limit_in_force_is_what_was_set_last() -> None:
+    assert limit_in_force_ms(COMPLETED) == 200
+    assert limit_in_force_ms(replace(COMPLETED, wanted={})) is None
+    left = Outcome("downtime_limit_ms", Status.NOT_APPLIED, 200, None, "left to the manager")
+    assert limit_in_force_ms(replace(COMPLETED, outcomes=(left,))) is None
+    once, again = with_users_limit(5000), with_users_limit(100)
+    both = replace(COMPLETED, step_records=once.step_records + again.step_records)
+    assert limit_in_force_ms(both) == 100
+    assert limit_in_force_ms(with_users_limit(5000, StepEffect.REFUSED)) == 200
+    assert limit_in_force_ms(with_step(SetValues((("downtime_limit_ms", 900),)))) == 900
+    assert limit_in_force_ms(with_step(StepAction.PAUSE)) == 200
 
 
 def test_nothing_is_judged_where_nothing_was_promised() -> None:

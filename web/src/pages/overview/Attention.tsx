@@ -1,12 +1,16 @@
-import { Card, CardBody, CardTitle, Label } from "@patternfly/react-core";
+import { Button, Card, CardBody, CardTitle, Label } from "@patternfly/react-core";
 import { useQuery } from "@tanstack/react-query";
+import { lazy, Suspense, useState } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { overview } from "../../api/overview";
+import type { Needs } from "../../api/progress";
 import type { Look } from "../../components/labels/StateLabel";
 import { useProgress } from "../../components/live/useProgress";
 import { expected } from "../../components/migration/outlook";
 import { count, unbroken, way } from "../../components/text/format";
+
+const RaiseLimit = lazy(() => import("./RaiseLimit"));
 
 type Concern = Schemas["Concern"];
 type Attentive = Schemas["AttentionView"];
@@ -78,6 +82,7 @@ const NAMED = 2;
 /** What needs a person now, the most urgent first. */
 export function Attention({ found }: { found: readonly Attentive[] }) {
   const stuck = useStuck();
+  const [raised, raise] = useState<Stuck | null>(null);
   return (
     <Card isCompact isFullHeight component="section" aria-labelledby="attention">
       <CardTitle component="h2" id="attention">
@@ -88,12 +93,22 @@ export function Attention({ found }: { found: readonly Attentive[] }) {
           <p>Nothing.</p>
         ) : (
           <ul className="vt-attention">
-            {stuck.map(({ id, name, text }) => (
-              <li key={id}>
+            {stuck.map((each) => (
+              <li key={each.id}>
                 <Label isCompact status="warning">
                   1
                 </Label>{" "}
-                <Link to={migration(id)}>{name}</Link> {text}
+                <Link to={migration(each.id)}>{each.name}</Link> {each.text}{" "}
+                {typeof each.needs?.downtime_limit_ms === "number" && (
+                  <Button
+                    variant="link"
+                    isInline
+                    aria-label={`Raise limit of ${each.name}`}
+                    onClick={() => raise(each)}
+                  >
+                    Raise limit
+                  </Button>
+                )}
               </li>
             ))}
             {found.map((each) => (
@@ -104,6 +119,16 @@ export function Attention({ found }: { found: readonly Attentive[] }) {
           </ul>
         )}
       </CardBody>
+      {raised && (
+        <Suspense fallback={null}>
+          <RaiseLimit
+            id={raised.id}
+            vm={raised.name}
+            needs={raised.needs}
+            close={() => raise(null)}
+          />
+        </Suspense>
+      )}
     </Card>
   );
 }
@@ -130,15 +155,21 @@ function One({ concern, count: number, subjects }: Attentive) {
   );
 }
 
+interface Stuck {
+  id: string;
+  name: string;
+  text: string;
+  needs: Needs | null;
+}
+
 /** Running migrations that will not end by themselves, as far as is known. */
-function useStuck(): { id: string; name: string; text: string }[] {
+function useStuck(): Stuck[] {
   const { data } = useQuery(overview);
   const progress = useProgress();
   return (data?.migrations ?? []).flatMap((each) => {
     const now = each.ended_at === null ? progress.get(each.id) : undefined;
     if (now?.outlook?.ends !== false) return [];
-    return [
-      { id: each.id, name: each.vm_name, text: unbroken(`(${way(each)}) ${expected(now) ?? ""}`) },
-    ];
+    const text = unbroken(`(${way(each)}) ${expected(now) ?? ""}`);
+    return [{ id: each.id, name: each.vm_name, text, needs: now.outlook.needs }];
   });
 }
