@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 from tests.support.stub_service import Reply, StubService
 from vmtune.admin.demo import reaper as demo_reaper
 from vmtune.admin.demo.compared import PLAN
-from vmtune.admin.demo.demo import _runs, program, to_try
+from vmtune.admin.demo.demo import VM, _runs, program, to_try, to_try_meanwhile
 from vmtune.admin.demo.promise import Promise, lines, sentence
 from vmtune.admin.demo.reaper import ARMS, CHANGES, RingRun, measure, report, timeline
+from vmtune.admin.demo.service import Service
 from vmtune.bench.model.campaign.file import from_json
 from vmtune.bench.services.runs.scenarios import chosen_scenario
+from vmtune.client.cli import COMMANDS, run
 from vmtune.client.connection.http import Client
 
 RUN = "abcdef01-2222-3333-4444-555555555555"
@@ -86,7 +89,7 @@ def test_the_campaign_is_one_that_the_service_takes() -> None:
 def migration(state: str, **parts: Any) -> dict[str, Any]:
     totals = {"total_time_ms": 9800, "downtime_ms": 212, "transferred_bytes": 1 << 20}
     return {"state": state, "totals": totals, "intent": None, "step_records": [], "outcomes": [],
-            **parts}  # fmt: skip
+            "destination": "b", **parts}  # fmt: skip
 
 
 def promised(silence: float, kept: bool) -> Promise:
@@ -145,13 +148,48 @@ def test_steps_for_the_same_reason_are_one_line() -> None:
     ]
 
 
-def test_what_to_try_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def typed(told: Iterable[str]) -> list[list[str]]:
+    """The words of each vmtune command among the lines: one that vmtune knows, with its options."""
+    lines = [line.removeprefix("- ").partition("   ")[0].split() for line in told if "- " in line]
+    found = [words for program_, *words in lines if program_ == program()]
+    for words in found:
+        assert run([*words, "--help"]) == 0, words
+    return found
+
+
+def test_what_to_try_can_be_typed_and_needs_no_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MAKELEVEL", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     assert Path(program()).name == "vmtune"
-    assert any("demo --keep" in line for line in to_try())
+    told = list(to_try())
+    commands = typed(told)
+    assert commands == [["demo", "--keep"], ["doctor"], ["lab", "up"]]
+    for first, *_ in commands:
+        assert COMMANDS[first][0].startswith("vmtune.admin."), "it works without a service"
+    assert not any("http://" in line for line in told), "the port of the next service is not known"
     monkeypatch.setenv("MAKELEVEL", "1")
     assert any("make demo KEEP=1" in line for line in to_try())
+
+
+@pytest.mark.parametrize(("host", "to"), [("a", "b"), ("b", "a")])
+def test_what_to_try_meanwhile_is_true_of_the_vm_and_the_service(
+    service: StubService, host: str, to: str
+) -> None:
+    service.on("GET", f"/vms/{RUN}", {"uuid": RUN, "host": host})
+    service.on("POST", "/tokens", Reply({"token": "vmt_x"}, 201))
+    running = Service(Client(service.socket), "http://127.0.0.1:40123", service.socket, 1)
+    told = list(to_try_meanwhile(running, RUN, ("a", "b")))
+    assert "- http://127.0.0.1:40123   sign in with the token vmt_x" in told
+    listed, migrated = typed(told)
+    reached = ["--socket", str(service.socket)]
+    assert listed == [*reached, "vm", "list", "--tuning", "drifted"]
+    assert migrated[: len(reached) + 3] == [*reached, "migrate", VM.name, to]
+
+
+def test_the_command_of_the_promise_names_where_the_vm_went() -> None:
+    back = promised(212, True)
+    back.kept["destination"] = "a"
+    assert any("vmtune migrate vmtune-demo a --max-bandwidth" in line for line in lines(back))
 
 
 def test_without_kvm_the_runs_are_left_out_and_that_is_said(

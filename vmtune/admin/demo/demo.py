@@ -197,13 +197,13 @@ def _silence(run: RingRun) -> str:
 
 
 def to_try() -> Iterator[str]:
-    """What to do next, as it can be typed here."""
+    """What to do next, as it can be typed here: no service runs any more."""
     again = "make demo KEEP=1" if os.environ.get("MAKELEVEL") else f"{program()} demo --keep"
     yield ""
     yield "Lab and service are removed. Three things to try:"
-    yield f"- {again}   keeps them, with more VMs: then http://127.0.0.1:8470"
+    yield f"- {again}   keeps them, with more VMs, and prints the web UI's address"
     yield f"- {program()} doctor   checks this machine for what harms migrations"
-    yield f"- {program()} profile templates   profiles to begin with"
+    yield f"- {program()} lab up   two libvirt hosts for experiments of your own"
 
 
 def program() -> str:
@@ -218,18 +218,28 @@ def program() -> str:
 
 
 def _keep(stage: Stage, shown: Sequence[str]) -> None:
-    token = stage.service.sign_in_token()
-    command = f"{program()} --socket {stage.service.socket}"
     click.echo("")
     for line in shown:
         click.echo(line)
-    click.echo("Three things to try:")
-    click.echo(f"- {stage.service.url}   sign in with the token {token}")
-    click.echo(f"- {command} vm list --tuning drifted")
-    click.echo(f"- {command} migrate {VM.name} {stage.hosts[0]} --silence 500ms --within 30s")
-    click.echo("The lab and the service run until you press Ctrl-C.")
+    for line in to_try_meanwhile(stage.service, stage.vm.uuid, stage.hosts):
+        click.echo(line)
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()
+
+
+def to_try_meanwhile(service: Service, vm: str, hosts: Sequence[str]) -> Iterator[str]:
+    """What can be done while lab and service run.
+
+    :param vm: UUID of the demo's VM, which is on one of *hosts*, and can go to another.
+    """
+    here = service.client.get(f"/vms/{vm}")["host"]
+    to = next(host for host in hosts if host != here)
+    command = f"{program()} --socket {service.socket}"
+    yield "Three things to try:"
+    yield f"- {service.url}   sign in with the token {service.sign_in_token()}"
+    yield f"- {command} vm list --tuning drifted"
+    yield f"- {command} migrate {VM.name} {to} --silence 500ms --within 30s"
+    yield "The lab and the service run until you press Ctrl-C."
 
 
 @contextmanager

@@ -96,7 +96,8 @@ def _migrated(client: Client, order: Document, verbose: bool, given_up_s: float 
 def lines(promise: Promise) -> Iterator[str]:
     """Both migrations, the promise in a line, and what QEMU was asked and ran with."""
     yield "3. A VM between two libvirt hosts: as it is, and by intent."
-    yield f"   vmtune migrate vmtune-demo b --max-bandwidth {LINK_MIB_PER_S}MiB/s \\"
+    destination = promise.kept["destination"]
+    yield f"   vmtune migrate vmtune-demo {destination} --max-bandwidth {LINK_MIB_PER_S}MiB/s \\"
     yield f"       {OPTIONS}"
     yield ""
     columns = (
