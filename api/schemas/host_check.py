@@ -23,7 +23,7 @@ class HostCheckView(Model):
 
     host: str
     to: str = Field(description="The other host; empty for the host alone.")
-    passed: bool = Field(description="No step failed. Steps that were not seen prove nothing.")
+    passed: bool = Field(description="No step failed. Steps that were not checked prove nothing.")
     steps: list[CheckStepView]
 
     @classmethod

@@ -26,7 +26,7 @@ _ADMIN = "vmtune.admin.commands."  # by name alone: the client imports nothing o
 COMMANDS = {
     "serve": (_ADMIN + "serve:serve", "Run the service."),
     "health": (_HERE + "service.health:health", "Check the health of the service."),
-    "demo": (_ADMIN + "demo:demo", "Migrate a real VM with two profiles and compare them."),
+    "demo": (_ADMIN + "demo:demo", "Show what tuning does, with real VMs on this machine."),
     "lab": (_ADMIN + "lab:lab", "Two libvirt hosts on this machine, for experiments."),
     "doctor": (
         _ADMIN + "doctor:doctor",

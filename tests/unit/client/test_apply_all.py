@@ -46,7 +46,7 @@ def test_each_vm_gets_again_what_it_was_compared_with(service: StubService, vmtu
 def test_it_stops_at_its_limits_and_says_so(service: StubService, vmtune: Vmtune) -> None:
     uuids = _vms(service, *(f"vm{n}" for n in range(5)))
     ran = vmtune(*ALL, "--most", "2", "--json")
-    assert (ran.code, ran.document["counts"]) == (2, {"applied": 2, "left": 3})
+    assert (ran.code, ran.document["counts"]) == (2, {"applied": 2, "skipped": 3})
     for uuid, reply in zip(
         uuids, (refusal(409, {"message": "blocked"}), Reply(cut=True)), strict=False
     ):
@@ -54,7 +54,7 @@ def test_it_stops_at_its_limits_and_says_so(service: StubService, vmtune: Vmtune
     before = len(_posts(service))
     ran = vmtune(*ALL, "--stop-after-failures", "2", "--json")
     assert ran.code == 1
-    assert ran.document["counts"] == {"refused": 1, "unknown": 1, "left": 3}
+    assert ran.document["counts"] == {"refused": 1, "unknown": 1, "skipped": 3}
     assert ran.document["items"][0]["reason"] == "blocked"
     assert len(_posts(service)) - before == 2
 
@@ -91,7 +91,7 @@ def test_against_the_real_service(real: Api, vmtune: Vmtune) -> None:
     assert vmtune("assign", "remove", "1").code == 0
     for more in ((), ("--dry-run",)):  # nothing was tried: no failure
         ran = vmtune("apply", "--all", "--tuning", "untuned", "--host", "a", *more)
-        assert (ran.code, "1 VM: 1 left" in ran.out) == (2, True), ran.out
+        assert (ran.code, "1 VM: 1 skipped" in ran.out) == (2, True), ran.out
         assert "no profile is assigned" in ran.out
     assert vmtune("assign", "add", "fast", "--host", "a").code == 0
     ran = vmtune("apply", "--all", "--tuning", "untuned", "--host", "a")

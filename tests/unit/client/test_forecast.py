@@ -91,7 +91,7 @@ def test_it_says_by_how_many_own_records_it_is_corrected(
     service: StubService, vmtune: Vmtune
 ) -> None:
     answer(service, candidate("fast", ENDS, corrected_by={"total_time": 43, "silence": 40}))
-    assert "corrected by 43 own records" in vmtune("forecast", "db1", "--to", "rack2").out
+    assert "adjusted using 43 recorded migrations" in vmtune("forecast", "db1", "--to", "rack2").out
     answer(service, candidate("fast", ENDS))
     assert "corrected" not in vmtune("forecast", "db1", "--to", "rack2").out
 
@@ -168,7 +168,9 @@ def test_forecasts_are_held_against_what_happened(service: StubService, vmtune: 
     service.on("GET", "/forecasts/check", checked())
     ran = vmtune("forecast", "check", "--profile", "fast", "--since", "2026-11-01T00:00:00Z")
     assert ran.code == 0
-    assert "20 forecasts; whether it ends: known of 19, right for 95%, 2 said it may not" in ran.out
+    assert (
+        "20 forecasts; whether it ends: known for 19, right for 95%, 2 said it may not" in ran.out
+    )
     assert "50%, 90 % within 780%" in ran.out
     rows = [" ".join(line.split()) for line in ran.out.splitlines()]
     assert "total time 20 5%, 400 ms 31%, 2.0 s 90% 50%, 90 % within 780%" in rows

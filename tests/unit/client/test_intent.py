@@ -67,7 +67,7 @@ def test_a_slowdown_says_by_what_it_is_known() -> None:
         "steered_until_ms": 4900,
     }  # fmt: skip
     shown = dict(intent_fields(told))
-    assert shown["steered"] == "until 4,900 ms of it, and not seen from then on"
+    assert shown["steered"] == "until 4,900 ms, then vmtune lost sight of it"
     assert shown["slowdown"] == "15 % by the hardest throttle, at most 20 %: kept"
     assert shown["bandwidth"] == "not known, at most 8 MiB/s was asked for"
 

@@ -13,7 +13,7 @@ from vmtune.client.session import Session, common, pass_session
 @common
 @pass_session
 def demo(session: Session, keep: bool) -> int:
-    """Migrate a real VM with two profiles and compare them.
+    """Show what tuning does, with real VMs on this machine.
 
     Starts two libvirt hosts and a service on this machine, and removes them at the end.
     Needs root.

@@ -66,10 +66,10 @@ def _basis(found: Document) -> Iterator[str]:
 
 def _ends(row: Document) -> str:
     if not row["ends_known"]:
-        return "of none can be said whether its migration would have ended by itself"
+        return "for none is it known whether it would have ended by itself"
     right = "" if row["ends_right"] is None else f", right for {row['ends_right']:.0%}"
     unsure = f", {row['may_not']} said it may not" if row["may_not"] else ""
-    return f"whether it ends: known of {row['ends_known']}{right}{unsure}"
+    return f"whether it ends: known for {row['ends_known']}{right}{unsure}"
 
 
 def _figure(name: str, found: Document, word: Callable[[float], str]) -> tuple[str, ...]:
@@ -140,9 +140,9 @@ def kept_lines(document: Document) -> Iterator[str]:
 
 
 def corrections(row: Document) -> str:
-    """``corrected by 43 own records``; empty where nothing is corrected."""
+    """``adjusted using 43 recorded migrations``; empty where nothing is."""
     counts = row.get("corrected_by", {}).values()
-    return f"corrected by {max(counts)} own records" if counts else ""
+    return f"adjusted using {max(counts)} recorded migrations" if counts else ""
 
 
 def compared(row: Document) -> Iterator[tuple[str, str, str]]:

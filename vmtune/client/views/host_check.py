@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from vmtune.client.connection.http import Document
 from vmtune.client.views.output import paint
 
-_COLORS = {"ok": "green", "warning": "yellow", "failed": "red", "not seen": "cyan"}
+_COLORS = {"ok": "green", "warning": "yellow", "failed": "red", "not checked": "cyan"}
 
 
 def check_lines(check: Document) -> Iterator[str]:
@@ -22,6 +22,6 @@ def check_lines(check: Document) -> Iterator[str]:
     yield ""
     subject = f"{check['host']} to {check['to']}" if check["to"] else check["host"]
     failed = sum(step["result"] == "failed" for step in check["steps"])
-    unseen = sum(step["result"] == "not seen" for step in check["steps"])
+    unchecked = sum(step["result"] == "not checked" for step in check["steps"])
     verdict = paint(f"{failed} failed", "red") if failed else paint("nothing failed", "green")
-    yield f"{subject}: {verdict}" + (f", {unseen} not seen" if unseen else "")
+    yield f"{subject}: {verdict}" + (f", {unchecked} not checked" if unchecked else "")

@@ -27,11 +27,11 @@ def intent_fields(intent: Document | None) -> Iterator[tuple[str, str]]:
     yield "intent", intent["text"]
     yield "forecast", intent["forecast"]
     if intent.get("shadow"):
-        yield "shadow", "what would have been done is told, and nothing was done"
+        yield "shadow mode", "steps are shown, nothing was changed"
     if intent["pinned"]:
         yield "pinned", ", ".join(intent["pinned"])
     if (until_ms := intent.get("steered_until_ms")) is not None:
-        yield "steered", f"until {render.milliseconds(until_ms)} of it, and not seen from then on"
+        yield "steered", f"until {render.milliseconds(until_ms)}, then vmtune lost sight of it"
     for goal in intent["goals"]:
         yield _WORDS[goal["goal"]], _kept(goal)
 

@@ -22,12 +22,12 @@ _CONFINED_BY = {"apparmor": "AppArmor", "selinux": "SELinux", "": "nothing"}
 
 
 class Result(StrEnum):
-    """How a step of the check went. What was not seen is no fault, and no proof either."""
+    """How a step of the check went. What was not checked is no fault, and no proof either."""
 
     OK = "ok"
     WARNING = "warning"
     FAILED = "failed"
-    NOT_SEEN = "not seen"
+    NOT_CHECKED = "not checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def check_pair(source: Probed, destination: Probed) -> Iterator[Step]:
     }
     for what, how in not_seen.items():
         message = "vmtune runs nothing on other machines"
-        yield Step(name, what, Result.NOT_SEEN, message, f"on {source.host.name}: {how}")
+        yield Step(name, what, Result.NOT_CHECKED, message, f"on {source.host.name}: {how}")
 
 
 def _certificate(name: str, until: datetime, now: datetime) -> Step:
@@ -171,7 +171,7 @@ def _versions(name: str, facts: HostFacts) -> Iterator[Step]:
 
 def _kvm(name: str, facts: HostFacts) -> Step:
     if facts.kvm is None:
-        return Step(name, "KVM", Result.NOT_SEEN, "whether QEMU can use KVM is not known")
+        return Step(name, "KVM", Result.NOT_CHECKED, "whether QEMU can use KVM is not known")
     if facts.kvm:
         return Step(name, "KVM", Result.OK, "QEMU can use KVM")
     return Step(
@@ -186,7 +186,7 @@ def _kvm(name: str, facts: HostFacts) -> Step:
 def _confinement(name: str, facts: HostFacts) -> Step:
     what = "confinement"
     if facts.confined_by is None:
-        return Step(name, what, Result.NOT_SEEN, "whether QEMUs are confined is not known")
+        return Step(name, what, Result.NOT_CHECKED, "whether QEMUs are confined is not known")
     if not facts.confined_by:
         message = "libvirt uses neither AppArmor nor SELinux: QEMUs are kept apart by users alone"
         return Step(name, what, Result.OK, message)

@@ -5791,7 +5791,7 @@ export interface components {
             to: string;
             /**
              * Passed
-             * @description No step failed. Steps that were not seen prove nothing.
+             * @description No step failed. Steps that were not checked prove nothing.
              */
             passed: boolean;
             /**
@@ -9310,10 +9310,10 @@ export interface components {
         RequestedAction: "postcopy" | "pause";
         /**
          * Result
-         * @description How a step of the check went. What was not seen is no fault, and no proof either.
+         * @description How a step of the check went. What was not checked is no fault, and no proof either.
          * @enum {string}
          */
-        Result: "ok" | "warning" | "failed" | "not seen";
+        Result: "ok" | "warning" | "failed" | "not checked";
         /**
          * ResultText
          * @description A comparison of two arms in one metric, in words and rounded figures; `-` where there is

@@ -231,7 +231,7 @@ function Destinations({
     <FormGroup
       role="group"
       fieldId="evacuation-destinations"
-      label={chosen.length === 0 ? "Any eligible host, or only" : "Only to"}
+      label={chosen.length === 0 ? "Destinations (none chosen: any eligible host)" : "Destinations"}
     >
       <Flex>
         {others.map((each) => (

@@ -35,8 +35,8 @@ test("only figures of which something is known are shown", () => {
 
 test("whether it was right that a migration ends is said with how often that is known", () => {
   expect(ends(row)).toBe(
-    "20 forecasts; whether it ends by itself can be told of 19, right for 95 %, 2 said that it may not.",
+    "20 forecasts; whether it ended by itself is known for 19, right for 95 %, 2 said that it may not.",
   );
   const one = { ...row, forecasts: 1, ends_known: 0, ends_right: null, may_not: 0 };
-  expect(ends(one)).toBe("1 forecast; whether it ends by itself can be told of none.");
+  expect(ends(one)).toBe("1 forecast; whether it ended by itself is known for none.");
 });

@@ -97,9 +97,9 @@ export default function Forecasts() {
   return (
     <>
       <PageHead title="Forecasts" trail={[{ to: "/migrations", text: "Migrations" }]}>
-        How good forecasts were, of migrations that have ended. The bounds are meant to hold 90 % of
-        what happens. Without forecasts users have what remains divided by the throughput, and
-        QEMU's expected downtime.
+        How good the forecasts of ended migrations were. The bounds are meant to hold 90 % of what
+        happens. To compare with: what can be told without forecasts, from the remaining memory
+        divided by the throughput, and QEMU's expected downtime.
       </PageHead>
       <PageSection>
         <Filters filters={FILTERS} chosen={chosen} choose={choose} />
@@ -107,7 +107,7 @@ export default function Forecasts() {
           {(data) =>
             data.items.length === 0 ? (
               <Empty title="No forecasts yet">
-                A migration has one where its VM was measured before, and once it can be told
+                A migration has one if its VM was measured before, and another once it is known
                 whether it ends.
               </Empty>
             ) : (
@@ -129,8 +129,8 @@ export default function Forecasts() {
 export function ends({ forecasts, ends_known, ends_right, may_not }: Row): string {
   const known =
     ends_known === 0
-      ? "whether it ends by itself can be told of none"
-      : `whether it ends by itself can be told of ${count(ends_known)}`;
+      ? "whether it ended by itself is known for none"
+      : `whether it ended by itself is known for ${count(ends_known)}`;
   const right = ends_right === null ? "" : `, right for ${share(ends_right)}`;
   const unsure = may_not === 0 ? "" : `, ${count(may_not)} said that it may not`;
   return `${counted(forecasts, "forecast")}; ${known}${right}${unsure}.`;

@@ -39,7 +39,7 @@ def test_a_good_pair_passes_and_says_what_it_has_not_seen() -> None:
     a, b = probed("a"), probed("b")
     steps = [*check_host(a, NOW), *check_host(b, NOW), *check_pair(a, b)]
     assert HostCheck("a", "b", tuple(steps)).passed
-    unseen = [step for step in steps if step.result is Result.NOT_SEEN]
+    unseen = [step for step in steps if step.result is Result.NOT_CHECKED]
     assert {step.what for step in unseen} >= {"connection from a", "migration ports", "clocks"}
     assert all(step.remedy for step in unseen)
     assert all(step.result is not Result.WARNING for step in steps)
@@ -51,17 +51,17 @@ def test_a_good_pair_passes_and_says_what_it_has_not_seen() -> None:
         ({"hostname": "localhost.localdomain"}, "host name", Result.FAILED),
         ({"peer_uri": ""}, "peer URI", Result.FAILED),
         ({"kvm": False}, "KVM", Result.WARNING),
-        ({"kvm": None}, "KVM", Result.NOT_SEEN),
+        ({"kvm": None}, "KVM", Result.NOT_CHECKED),
         ({"qemu": Version(6, 2)}, "QEMU", Result.WARNING),
         ({"libvirt": Version(8)}, "libvirt", Result.WARNING),
-        ({"confined_by": None}, "confinement", Result.NOT_SEEN),
+        ({"confined_by": None}, "confinement", Result.NOT_CHECKED),
     ],
 )
 def test_a_fact_makes_its_step(changed: dict[str, object], what: str, result: Result) -> None:
     steps = list(check_host(probed("a", **changed), NOW))
     assert results(steps)[what] is result
     (step,) = [step for step in steps if step.what == what]
-    assert step.remedy or result is Result.NOT_SEEN
+    assert step.remedy or result is Result.NOT_CHECKED
 
 
 @pytest.mark.parametrize(

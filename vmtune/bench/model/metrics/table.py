@@ -116,7 +116,7 @@ _GUEST = (
         _BEGUN, _OVER, "when there was no pass at all, or " + _NO_MIGRATION,
     ),
     Metric(
-        "guest_write_share_percent", "Guest's write progress, of its own", Unit.PERCENT,
+        "guest_write_share_percent", "Guest's write progress compared with before", Unit.PERCENT,
         Direction.HIGHER, Group.GUEST,
         "guest_write_mib_per_s by the same figure of the second half of this run's warm-up. A "
         "worker that rests after each pass makes up for time lost out of its rests.",

@@ -19,7 +19,7 @@ _HERE = "vmtune.client.commands.bench.trends:"
 _SCHEDULE_COMMANDS = {
     "add": (_HERE + "add", "Start a campaign again and again."),
     "list": (_HERE + "list_schedules", "List the scheduled campaigns."),
-    "remove": (_HERE + "remove", "Start a campaign no more."),
+    "remove": (_HERE + "remove", "Remove a scheduled campaign."),
 }
 
 
@@ -168,7 +168,7 @@ def list_schedules(session: Session) -> None:
 @common
 @pass_session
 def remove(session: Session, name: str) -> None:
-    """Start a campaign no more.
+    """Remove a scheduled campaign.
 
     One that is under way continues.
     """

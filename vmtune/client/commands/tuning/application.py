@@ -87,8 +87,8 @@ def apply(
     are `pending restart` until then. Without --best-effort the first refused value rolls
     everything back.
 
-    With --all, one VM after the other: each gets again the profile that it was compared with,
-    or else its assigned one. A summary tells the outcome of each.
+    With --all, one VM after the other: each gets its applied profile again, or else its assigned
+    one. A summary tells the outcome of each.
 
     Exits 0 if all values are effective or pending, 2 if some are overwritten, rejected or
     unknown or a VM was left out, 1 if it failed.

@@ -56,7 +56,7 @@ class Order:
 def apply_all(session: Session, query: Query, order: Order) -> int:
     """Apply to the running VMs of *query*, print the outcome of each and the sum.
 
-    :return: 0 all as wanted, 2 some differ or were left, 1 some failed.
+    :return: 0 all as wanted, 2 some differ or were skipped, 1 some failed.
     """
     listed = list(session.client.pages("/vms", query))
     silent = listed[0]["problems"]
@@ -69,7 +69,7 @@ def apply_all(session: Session, query: Query, order: Order) -> int:
     for number, vm in enumerate(vms, start=1):
         left = "interrupted" if interrupted else _left(outcomes, order)
         try:
-            found = _outcome(vm, "left", left) if left else _applied(session, vm, order)
+            found = _outcome(vm, "skipped", left) if left else _applied(session, vm, order)
         except KeyboardInterrupt:
             interrupted = True
             found = _outcome(vm, "unknown", "interrupted; `vmtune verify` shows it")
@@ -91,7 +91,7 @@ def apply_all(session: Session, query: Query, order: Order) -> int:
 
 def _left(outcomes: Sequence[Document], order: Order) -> str:
     """Why no more VMs are changed; empty where they are."""
-    tried = [row for row in outcomes if row["outcome"] != "left"]
+    tried = [row for row in outcomes if row["outcome"] != "skipped"]
     if sum(row["outcome"] in _BAD for row in tried) >= order.stop_after_failures:
         return f"stopped after failures ({order.stop_after_failures})"
     return f"limit of {order.most} VMs" if len(tried) >= order.most else ""
@@ -103,14 +103,14 @@ def _applied(session: Session, vm: Document, order: Order) -> Document:
         if order.dry_run:
             plan = session.client.post(f"{path}/plan", body)
             if not plan["profile"]:
-                return _outcome(vm, "left", _NO_PROFILE)
+                return _outcome(vm, "skipped", _NO_PROFILE)
             blocking = [f["code"] for f in plan["findings"] if f["severity"] == "blocker"]
             return _outcome(vm, "blocked" if blocking else "would apply", ", ".join(blocking), body)
         body |= {"best_effort": order.best_effort, "boot_only": order.boot_only}
         record = session.client.post(f"{path}/applications", body)
     except Refused as error:
         if any(problem.code == "no_profile" for problem in error.problems):
-            return _outcome(vm, "left", _NO_PROFILE)
+            return _outcome(vm, "skipped", _NO_PROFILE)
         return _outcome(vm, "refused", _why(error), body)
     except ConnectionLost as error:
         return _outcome(vm, "unknown", error.message, body)

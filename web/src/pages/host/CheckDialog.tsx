@@ -25,7 +25,7 @@ const LOOK: Record<Step["result"], Look> = {
   ok: "success",
   warning: "warning",
   failed: "danger",
-  "not seen": undefined,
+  "not checked": undefined,
 };
 const COLUMNS: readonly ColumnOf<Step>[] = [
   { title: "What", cell: (each) => each.what },
@@ -64,7 +64,7 @@ export function CheckDialog({ name, close }: { name: string; close: () => void }
           <StackItem>
             <FormGroup label="Migrations to" fieldId="check-to">
               <FormSelect id="check-to" value={to} onChange={(_event, chosen) => setTo(chosen)}>
-                <FormSelectOption value="" label="No other host: this one alone" />
+                <FormSelectOption value="" label="This host only" />
                 {others.map((each) => (
                   <FormSelectOption key={each.name} value={each.name} label={each.name} />
                 ))}

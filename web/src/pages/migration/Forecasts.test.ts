@@ -45,5 +45,5 @@ test("before the end, and of one that was helped, nothing is judged", () => {
 
 test("one that was corrected says by how many records", () => {
   const said = compared({ ...kept, corrected_by: { total_time: 43, silence: 40 } });
-  expect(said[0]?.when).toBe("before the migration, corrected by 43 own records");
+  expect(said[0]?.when).toBe("before the migration, adjusted using 43 recorded migrations");
 });

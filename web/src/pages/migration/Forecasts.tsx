@@ -110,13 +110,13 @@ export function Forecasts({ id, steered = false }: { id: string; steered?: boole
           )}
           {steered && rows.length > 0 && (
             <Content component="small">
-              These forecasts leave the steering out. What was expected with it stands under Intent.
+              These forecasts assume no steering. Intent has what was expected with it.
             </Content>
           )}
           {helped && (
             <Content component="small">
-              Forecasts are of a migration that nobody helps. This one was helped by steps, or was
-              cancelled, before it could be told whether they were right.
+              Forecasts assume no intervention. This migration was changed by a step, or cancelled,
+              so they cannot be checked.
             </Content>
           )}
         </CardBody>

@@ -45,7 +45,7 @@ export function Intent({ intent, state }: { intent: Stated; state: Schemas["Migr
       : [
           [
             "Steered until",
-            `${duration(intent.steered_until_ms)}, and not seen from then on`,
+            `${duration(intent.steered_until_ms)}, then vmtune lost sight of it`,
           ] as Fact,
         ]),
     ...(intent.pinned.length > 0 ? [["Pinned", intent.pinned.join(", ")] as Fact] : []),

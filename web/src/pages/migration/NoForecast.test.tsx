@@ -24,7 +24,7 @@ test("a migration without a forecast of before says why, and what helps", async 
   expect(screen.queryByRole("grid")).toBeNull();
 });
 
-test("the forecasts of a steered migration say that they leave the steering out", async () => {
+test("the forecasts of a steered migration say that they assume none", async () => {
   const kept = {
     basis: "before",
     ends: true,
@@ -36,5 +36,5 @@ test("the forecasts of a steered migration say that they leave the steering out"
   };
   answer.mockResolvedValue({ items: [kept], none_before: null });
   rendered(<Forecasts id="m" steered />);
-  expect(await screen.findByText(/leave the steering out/)).toBeVisible();
+  expect(await screen.findByText(/assume no steering/)).toBeVisible();
 });

@@ -58,8 +58,8 @@ export function Recover({ record }: { record: Schemas["MigrationView"] }) {
                 onChange={(_, value) => setAddress(value)}
               />
               <FormHelperText>
-                Empty for the usual one. With another one, a connection that QEMU has not given up
-                yet is given up.
+                Leave empty for the usual address. A new address also closes a connection that QEMU
+                still holds.
               </FormHelperText>
             </FormGroup>
           </Form>

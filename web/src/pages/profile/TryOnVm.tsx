@@ -72,7 +72,7 @@ export function TryOnVm({
                     isDisabled={trial.vm === null}
                     onChange={(_event, destination) => choose({ ...trial, destination })}
                   >
-                    <FormSelectOption value="" label="It is applied where the VM is" />
+                    <FormSelectOption value="" label="No migration: apply on its current host" />
                     {others.map((each) => (
                       <FormSelectOption key={each.name} value={each.name} label={each.name} />
                     ))}

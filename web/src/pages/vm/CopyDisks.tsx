@@ -54,7 +54,7 @@ export function CopyDisks({
         label="Copy local disks to the destination"
         description={`Before the memory, while the guest runs. ${
           plan?.connection === "qmp"
-            ? "The QEMU that waits has an image of its own for each."
+            ? "The waiting destination QEMU must already have an image for each disk."
             : "Images that the destination lacks are made there."
         }`}
         isChecked={copying.disks}

@@ -114,7 +114,7 @@ function Told({ found, take }: { found: Found; take: (nearest: Stated) => void }
         </StackItem>
       )}
       {found.kept === false && found.nearest.length === 0 && (
-        <StackItem>No other bound of one goal, and no other means alone, would keep it.</StackItem>
+        <StackItem>Changing one goal or allowing one more means is not enough.</StackItem>
       )}
       {found.choices.length > 0 && (
         <StackItem>
@@ -142,10 +142,10 @@ export function sentence({ forecast, refused }: Pick<Found, "forecast" | "refuse
 
 function Rests({ on: { runs, history } }: { on: Found }) {
   if (runs === null) return null;
-  if (runs === 0) return "What the path carries is known by its bandwidth limit alone.";
+  if (runs === 0) return "Network speed not measured; the bandwidth limit is assumed.";
   return (
     <>
-      What the path carries is known by {counted(runs, "earlier migration")}:{" "}
+      Network speed taken from {counted(runs, "earlier migration")}:{" "}
       {history.slice(0, MOST_LINKED).map((id, place) => (
         <span key={id}>
           {place > 0 && ", "}

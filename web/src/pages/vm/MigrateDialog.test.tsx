@@ -108,7 +108,9 @@ test("without libvirt, whose preflight sees the disks, it is always offered", as
   planVm.mockResolvedValue(plan({ connection: "qmp" }));
   await to("b");
   expect(await screen.findByLabelText("Copy local disks to the destination")).not.toBeChecked();
-  expect(screen.getByText(/The QEMU that waits has an image of its own/)).toBeVisible();
+  expect(
+    screen.getByText(/The waiting destination QEMU must already have an image for each disk/),
+  ).toBeVisible();
 });
 
 const judged = (part: Partial<Schemas["IntentPlanView"]> = {}): Schemas["IntentPlanView"] => ({

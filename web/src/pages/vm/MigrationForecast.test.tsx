@@ -137,9 +137,9 @@ test.each([
   expect(ending(candidate)).toBe(words);
 });
 
-test("it says when own records corrected it", async () => {
+test("it says when recorded migrations adjusted it", async () => {
   forecastVm.mockResolvedValue(told({ ...ENDS, corrected_by: { total_time: 43, silence: 40 } }));
   rendered(<MigrationForecast vm="v" destination="b" profile="fast" />);
   await userEvent.click(await screen.findByRole("button", { name: /^Forecast/ }));
-  expect(await screen.findByText(/are corrected by 43 own records/)).toBeVisible();
+  expect(await screen.findByText(/are adjusted using 43 recorded migrations/)).toBeVisible();
 });

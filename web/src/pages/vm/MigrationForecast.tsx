@@ -30,10 +30,10 @@ export function between(range: Range | null, word: (value: number) => string): s
   return low === high ? likely : `${likely} (${low} to ${high})`;
 }
 
-/** "corrected by 43 own records"; empty where nothing is corrected. */
+/** "adjusted using 43 recorded migrations"; empty where nothing is. */
 export function corrections(by: Candidate["corrected_by"]): string {
   const counts = Object.values(by);
-  return counts.length === 0 ? "" : `corrected by ${Math.max(...counts)} own records`;
+  return counts.length === 0 ? "" : `adjusted using ${Math.max(...counts)} recorded migrations`;
 }
 
 /** Whether it ends, and if not what would help. */
@@ -141,7 +141,7 @@ function Told({ found }: { found: Schemas["MigrationForecastView"] }) {
         {found.probe.age_s < 1 ? "just now" : `${about(found.probe.age_s * 1000)} ago`}.
       </StackItem>
       {corrected.filter(Boolean).map((said) => (
-        <StackItem key={said}>Time, silence and bytes are {said} as far as they tell.</StackItem>
+        <StackItem key={said}>Time, silence and bytes are {said}, as far as these tell.</StackItem>
       ))}
       {copies(found.candidates).map((said) => (
         <StackItem key={said}>{said}.</StackItem>

@@ -22,7 +22,7 @@ import { labelChanges } from "./labels";
 import type { Kind } from "./orders";
 
 const PROFILE: Partial<Record<Kind, string>> = {
-  apply: "Each VM's own: last compared, or assigned",
+  apply: "Each VM's applied profile, else its assigned one",
   assign: "Choose a profile",
   migrate: "Assigned profile",
 };

@@ -18,7 +18,7 @@ const LOOKS: Record<Verdict, Look> = {
   failed: "danger",
   unknown: "warning",
   differs: "warning",
-  left: undefined,
+  skipped: undefined,
   done: "success",
 };
 const MOST_SHOWN = 200;
@@ -118,7 +118,7 @@ type Counts = ReturnType<typeof countsOf>;
 
 function look(counts: Counts, ended: Ended): "danger" | "warning" | "success" {
   if (counts.failed || counts.unknown) return "danger";
-  return counts.differs || counts.left || ended ? "warning" : "success";
+  return counts.differs || counts.skipped || ended ? "warning" : "success";
 }
 
 function sentence(counts: Counts, word: (verdict: Verdict) => string): string {

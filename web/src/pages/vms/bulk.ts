@@ -2,7 +2,7 @@
 import type { VmRow } from "../../api/tuning";
 
 /** Worst first, as results are listed. */
-export const VERDICTS = ["failed", "unknown", "differs", "left", "done"] as const;
+export const VERDICTS = ["failed", "unknown", "differs", "skipped", "done"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 const BAD: readonly Verdict[] = ["failed", "unknown"];
 
@@ -19,7 +19,7 @@ export interface Result extends Done {
 }
 
 export interface Limits {
-  /** As many VMs are changed at most; those that are left do not count. */
+  /** As many VMs are changed at most; those that are skipped do not count. */
   most: number;
   /** No more are begun after so many failures. */
   stopAfter: number;
@@ -65,7 +65,7 @@ export async function inBulk(
       }
       seen.add(vm.uuid);
       const found = await work(vm);
-      if (found.verdict === "left") tried -= 1;
+      if (found.verdict === "skipped") tried -= 1;
       if (BAD.includes(found.verdict)) bad += 1;
       tell({ vm, ...found });
     }

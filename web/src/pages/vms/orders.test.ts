@@ -49,14 +49,14 @@ test("what is not effective differs, and what failed is told with its reason", a
   expect(await again(drifted)).toMatchObject({ verdict: "failed", text: "QEMU said no" });
 });
 
-test("nobody's answer is unknown, no profile and no guest are left", async () => {
+test("nobody's answer is unknown, no profile and no guest are skipped", async () => {
   vi.mocked(actions.applyTo).mockRejectedValue(new ApiError(0, "the service does not answer"));
   expect((await again(drifted)).verdict).toBe("unknown");
   const none = { field: "vm", code: "no_profile", message: "none", remedy: "" };
   vi.mocked(actions.applyTo).mockRejectedValue(new ApiError(409, "none", [none]));
-  expect((await again(drifted)).verdict).toBe("left");
+  expect((await again(drifted)).verdict).toBe("skipped");
   expect(await again(vmRow("off", { state: "shut off" }))).toEqual({
-    verdict: "left",
+    verdict: "skipped",
     text: "it is shut off",
   });
 });
@@ -76,7 +76,7 @@ test("a VM's own assignment is replaced, and not added a second time", async () 
   expect(actions.removeAssignment).toHaveBeenCalledWith(7);
   expect(actions.addAssignment).toHaveBeenCalledWith({ target: "vm", key: "a", profile: "fast" });
   const same = workOf({ kind: "assign", profile: "old", intent: null });
-  expect((await same(vmRow("a"))).verdict).toBe("left");
+  expect((await same(vmRow("a"))).verdict).toBe("skipped");
 });
 
 const stated = { max_silence_ms: 200, may: ["compress"], otherwise: "refuse" };
@@ -109,7 +109,7 @@ test("an assignment comes back where its successor is refused", async () => {
 
 test("a VM that migrates or is there is not migrated", async () => {
   const work = workOf({ kind: "migrate", intent: null, destination: "b", profile: "" });
-  expect((await work(vmRow("a", { host: "b" }))).verdict).toBe("left");
+  expect((await work(vmRow("a", { host: "b" }))).verdict).toBe("skipped");
   expect(await work(vmRow("a", { migration: "m" }))).toMatchObject({ to: "/migrations/m" });
   expect(actions.startMigration).not.toHaveBeenCalled();
 });

@@ -34,7 +34,7 @@ export function workOf(order: Order): (vm: VmRow) => Promise<Done> {
   return async (vm) => {
     if (NEEDS_QEMU.includes(order.kind) && !PRESENT.includes(vm.state)) {
       return {
-        verdict: "left",
+        verdict: "skipped",
         text: `it is ${vm.state === "unknown" ? "unreachable" : vm.state}`,
       };
     }
@@ -43,10 +43,11 @@ export function workOf(order: Order): (vm: VmRow) => Promise<Done> {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.lost) return { verdict: "unknown", text: error.message };
-      if (error.code === "no_profile") return { verdict: "left", text: "no profile is assigned" };
+      if (error.code === "no_profile")
+        return { verdict: "skipped", text: "no profile is assigned" };
       // Nothing is wanted of it: neither applied nor assigned.
       if (order.kind === "verify" && error.status === 404) {
-        return { verdict: "left", text: error.message };
+        return { verdict: "skipped", text: error.message };
       }
       return { verdict: "failed", text: inWords(error) };
     }
@@ -80,7 +81,7 @@ async function apply(order: Order & { kind: "apply" }, vm: VmRow): Promise<Done>
     best_effort: order.bestEffort,
   });
   const to = `/vms/${vm.uuid}`;
-  if (record.state === "unknown") return { verdict: "unknown", text: "its host is silent", to };
+  if (record.state === "unknown") return { verdict: "unknown", text: "host does not answer", to };
   if (record.state !== "applied") {
     const why = record.problems.map((each) => each.message).join("; ");
     return { verdict: "failed", text: why || record.state, to };
@@ -115,7 +116,7 @@ async function assign(order: Order & { kind: "assign" }, vm: VmRow): Promise<Don
   const { candidates } = await explainVm(vm.uuid);
   const old = candidates.find((each) => each.target === "vm");
   if (old?.profile === order.profile && order.intent === null) {
-    return { verdict: "left", text: "it has that assignment" };
+    return { verdict: "skipped", text: "already assigned" };
   }
   const add = (profile: string, intent: Stated | null) =>
     addAssignment({
@@ -138,9 +139,9 @@ async function assign(order: Order & { kind: "assign" }, vm: VmRow): Promise<Don
 }
 
 async function migrate(order: Order & { kind: "migrate" }, vm: VmRow): Promise<Done> {
-  if (vm.host === order.destination) return { verdict: "left", text: "it is there" };
+  if (vm.host === order.destination) return { verdict: "skipped", text: "already on that host" };
   if (vm.migration) {
-    return { verdict: "left", text: "it migrates", to: `/migrations/${vm.migration}` };
+    return { verdict: "skipped", text: "already migrating", to: `/migrations/${vm.migration}` };
   }
   const { destination, profile, intent } = order;
   const begun = await startMigration({
