@@ -593,6 +593,7 @@ class Operations:
         *,
         name: str | None = None,
         state: list[m.CampaignState] | None = None,
+        search: str | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> m.CampaignPage:
@@ -601,7 +602,13 @@ class Operations:
             Request(
                 "GET",
                 "/campaigns",
-                query={"name": name, "state": state, "limit": limit, "after": after},
+                query={
+                    "name": name,
+                    "state": state,
+                    "search": search,
+                    "limit": limit,
+                    "after": after,
+                },
             )
         )
         return found
@@ -998,6 +1005,7 @@ class Operations:
         arm: str | None = None,
         since: str | None = None,
         study: str | None = None,
+        search: str | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> m.RunPage:
@@ -1017,6 +1025,7 @@ class Operations:
                     "arm": arm,
                     "since": since,
                     "study": study,
+                    "search": search,
                     "limit": limit,
                     "after": after,
                 },
@@ -1088,6 +1097,7 @@ class Operations:
         *,
         name: str | None = None,
         state: list[m.StudyState] | None = None,
+        search: str | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> m.StudyPage:
@@ -1096,7 +1106,13 @@ class Operations:
             Request(
                 "GET",
                 "/studies",
-                query={"name": name, "state": state, "limit": limit, "after": after},
+                query={
+                    "name": name,
+                    "state": state,
+                    "search": search,
+                    "limit": limit,
+                    "after": after,
+                },
             )
         )
         return found

@@ -199,7 +199,7 @@ ReportFormat = Literal["html", "markdown", "csv"]
 
 RequestedAction = Literal["postcopy", "pause"]
 
-Result = Literal["ok", "warning", "failed", "not seen"]
+Result = Literal["ok", "warning", "failed", "not checked"]
 
 Route = Literal["migrate", "monitor", "live", "running", "boot", "host", "control"]
 
@@ -675,6 +675,7 @@ class ControlView(TypedDict):
 
     name: Control
     why_not: str
+    present_ms: int | None
 
 
 class CopiedDiskView(TypedDict):

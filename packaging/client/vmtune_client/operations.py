@@ -581,6 +581,7 @@ class Operations:
         *,
         name: str | None = None,
         state: list[m.CampaignState] | None = None,
+        search: str | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> m.CampaignPage:
@@ -589,7 +590,13 @@ class Operations:
             Request(
                 "GET",
                 "/campaigns",
-                query={"name": name, "state": state, "limit": limit, "after": after},
+                query={
+                    "name": name,
+                    "state": state,
+                    "search": search,
+                    "limit": limit,
+                    "after": after,
+                },
             )
         )
         return found
@@ -982,6 +989,7 @@ class Operations:
         arm: str | None = None,
         since: str | None = None,
         study: str | None = None,
+        search: str | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> m.RunPage:
@@ -1001,6 +1009,7 @@ class Operations:
                     "arm": arm,
                     "since": since,
                     "study": study,
+                    "search": search,
                     "limit": limit,
                     "after": after,
                 },
@@ -1072,6 +1081,7 @@ class Operations:
         *,
         name: str | None = None,
         state: list[m.StudyState] | None = None,
+        search: str | None = None,
         limit: int | None = None,
         after: str | None = None,
     ) -> m.StudyPage:
@@ -1080,7 +1090,13 @@ class Operations:
             Request(
                 "GET",
                 "/studies",
-                query={"name": name, "state": state, "limit": limit, "after": after},
+                query={
+                    "name": name,
+                    "state": state,
+                    "search": search,
+                    "limit": limit,
+                    "after": after,
+                },
             )
         )
         return found
