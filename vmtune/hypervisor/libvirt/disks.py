@@ -54,6 +54,8 @@ def _disk(element: Element) -> Disk:
         cache=driver.get("cache", "") if driver is not None else "",
         discard=driver.get("discard", "") if driver is not None else "",
         backing=_backing(element),
+        encrypted=element.find("encryption") is not None
+        or (source is not None and source.find("encryption") is not None),
     )
 
 
@@ -205,13 +207,18 @@ def _may_enter(permissions: Element | None, user: tuple[int, int] | None) -> boo
 
 def _with_volume(at: DiskAtHost, pool: Element, volume: Element, name: str) -> DiskAtHost:
     form = volume.find("target/format")
-    capacity = volume.findtext("capacity")
     return replace(
         at,
         identity=_network_identity(pool, name),
         format=form.get("type", "") if form is not None else "",
-        capacity_bytes=int(capacity) if capacity and capacity.isdigit() else None,
+        capacity_bytes=_bytes(volume, "capacity"),
+        allocated_bytes=_bytes(volume, "allocation"),
     )
+
+
+def _bytes(volume: Element, name: str) -> int | None:
+    text = volume.findtext(name)
+    return int(text) if text and text.isdigit() else None
 
 
 def _network_identity(pool: Element, name: str) -> str:

@@ -140,7 +140,7 @@ def _create(pool: Pool, disk: CopiedDisk) -> None:
 
 def _as_made(target: Element, made: Qcow2) -> None:
     """The options of a qcow2 image (libvirt's formatstorage.html)."""
-    SubElement(target, "compat").text = "1.1"
+    SubElement(target, "compat").text = made.compat
     SubElement(target, "clusterSize", unit="bytes").text = str(made.cluster_bytes)
     features = {"lazy_refcounts": made.lazy_refcounts, "extended_l2": made.extended_l2}
     if any(features.values()):

@@ -57,7 +57,12 @@ def look_at_disk(root: Path, path: str, user: tuple[int, int] | None = None) -> 
         return _device(replace(at, identity=identity_of(found)), found.st_rdev)
     form, capacity = _read_header(file, found.st_size)
     return replace(
-        at, present=True, identity=identity_of(found), format=form, capacity_bytes=capacity
+        at,
+        present=True,
+        identity=identity_of(found),
+        format=form,
+        capacity_bytes=capacity,
+        allocated_bytes=found.st_blocks * _SECTOR_BYTES,
     )
 
 

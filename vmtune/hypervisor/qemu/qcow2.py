@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.qemu.monitor import Monitor
@@ -26,12 +27,21 @@ async def with_options(monitor: Monitor, disks: Sequence[Disk]) -> Sequence[Disk
             image = node["image"]
             special = image.get("format-specific", {})
             if special.get("type") == "qcow2" and "cluster-size" in image:
-                found[str(image["filename"])] = Qcow2(
-                    int(image["cluster-size"]),
-                    bool(special["data"].get("lazy-refcounts", False)),
-                    bool(special["data"].get("extended-l2", False)),
-                )
+                found[str(image["filename"])] = _made(image, special["data"])
     return [
         replace(disk, qcow2=found.get(disk.path)) if disk.format == "qcow2" else disk
         for disk in disks
     ]
+
+
+def _made(image: Mapping[str, Any], data: Mapping[str, Any]) -> Qcow2:  # any JSON
+    """By ImageInfoSpecificQCow2 of QEMU's qapi/block-core.json."""
+    return Qcow2(
+        int(image["cluster-size"]),
+        bool(data.get("lazy-refcounts", False)),
+        bool(data.get("extended-l2", False)),
+        compat=str(data.get("compat", "1.1")),
+        refcount_bits=int(data.get("refcount-bits", 16)),
+        compression=str(data.get("compression-type", "zlib")),
+        external_data="data-file" in data,
+    )

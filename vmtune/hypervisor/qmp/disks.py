@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ from vmtune.hypervisor.linux.disk_file import identity_of
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.model.host.disks import Disk, DiskAtHost, DiskKind
+
+_FLASH = re.compile(r"/machine/\w+\.flash\d+")
+"""The firmware's, which the board itself has (pc_pflash_create of QEMU's hw/i386/pc_sysfw.c). What
+they hold is sent as memory, and the destination writes it to its file (hw/block/pflash_cfi01.c)."""
 
 
 async def read_disks(monitor: Monitor, pid: int | None) -> dict[str, Disk]:
@@ -42,13 +47,19 @@ def _disk(
         kind=kind,
         path=path,
         format=str(inserted["drv"]),
-        device="cdrom" if block.get("tray_open") is not None else "disk",
+        device=_device(block),
         read_only=bool(inserted["ro"]),
         backing=_backing(image),
         identity=identity_at(path, pid),
         capacity_bytes=int(image["virtual-size"]),
         allocated_bytes=int(image["actual-size"]) if "actual-size" in image else None,
     )
+
+
+def _device(block: Mapping[str, Any]) -> str:  # any JSON
+    if block.get("tray_open") is not None:
+        return "cdrom"
+    return "flash" if _FLASH.fullmatch(str(block.get("qdev", ""))) else "disk"
 
 
 def _target(block: Mapping[str, Any]) -> str:  # any JSON
@@ -102,4 +113,12 @@ def _opened(process: Path, path: str) -> Iterator[Path]:
 
 def as_seen(disk: Disk) -> DiskAtHost:
     """What the QEMU that waits has as *disk*."""
-    return DiskAtHost(present=True, identity=disk.identity, folder=True)
+    return DiskAtHost(
+        present=True,
+        identity=disk.identity,
+        folder=True,
+        writable=not disk.read_only,
+        format=disk.format,
+        capacity_bytes=disk.capacity_bytes,
+        allocated_bytes=disk.allocated_bytes,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -10,13 +10,14 @@ from vmtune import units
 from vmtune.model.findings.disk_rows import DISK_ROWS
 from vmtune.model.findings.doctor_rows import DOCTOR_ROWS
 from vmtune.model.findings.hardware_rows import HARDWARE_ROWS
-from vmtune.model.findings.kinds import FindingKind, Severity, blocker, warning
+from vmtune.model.findings.kinds import FindingKind, Lifted, Severity, blocker, warning
 from vmtune.model.findings.pack_rows import PACK_ROWS
 from vmtune.model.findings.pool_rows import POOL_ROWS
 from vmtune.model.findings.ring_rows import RING_ROWS
+from vmtune.model.tunables.rows.storage import CHOOSES_DISKS
 from vmtune.units import Unit
 
-__all__ = ["FINDINGS", "Finding", "FindingKind", "Severity"]
+__all__ = ["FINDINGS", "Finding", "FindingKind", "Lifted", "Severity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,33 @@ class Finding:
     def severity(self) -> Severity:
         """Blocker, warning or info."""
         return self.kind.severity
+
+    @property
+    def lifted(self) -> Lifted:
+        """What an override of it does. What says which disks are copied is never left out: the VM
+        would go without them."""
+        lifted = self.kind.lifted
+        kept = lifted is Lifted.LEAVES_OUT and self.tunable in CHOOSES_DISKS
+        return Lifted.NEVER if kept else lifted
+
+    def stops(self, overrides: Collection[str] = ()) -> bool:
+        """Whether it stops the work.
+
+        :param overrides: codes that are overridden.
+        """
+        return self.severity is Severity.BLOCKER and not (
+            self.overridable and self.code in overrides
+        )
+
+    @property
+    def overridable(self) -> bool:
+        """Whether it is a blocker that an operator can override."""
+        return self.severity is Severity.BLOCKER and self.lifted is not Lifted.NEVER
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether its tunable is not set."""
+        return self.severity is Severity.BLOCKER and self.lifted is not Lifted.GOES_ON
 
     @property
     def message(self) -> str:

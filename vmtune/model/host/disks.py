@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,6 +21,16 @@ class DiskKind(StrEnum):
 BY_DEVICE = "device:"
 """How identities begin that are of a kernel's devices and inodes: two that differ are two files.
 Others name a server's folder, which may have several names."""
+DEVICES = "/dev/"
+_UNIT = "[0-9a-f]{16}(?:[0-9a-f]{16})?"
+_OF_ONE_UNIT = re.compile(
+    rf"/dev/disk/by-id/(?:wwn-0x{_UNIT}|scsi-3{_UNIT}|nvme-eui\.{_UNIT}"
+    rf"|dm-uuid-(?:part\d+-)?mpath-3{_UNIT})(?:-part\d+)?"
+    rf"|/dev/disk/by-path/ip-[^/]+-iscsi-[^/]+-lun-\d+(?:-part\d+)?"
+    rf"|/dev/mapper/3{_UNIT}(?:-?p(?:art)?\d+)?"
+)
+"""Links of udev and names of multipath that say which unit of storage it is: by the number that it
+alone has in the world (SCSI's NAA, NVMe's EUI-64), or by its iSCSI target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +40,31 @@ class Qcow2:
     :param cluster_bytes: in which it is allocated.
     :param lazy_refcounts: counts of references are written late, and mended after a crash.
     :param extended_l2: parts of a cluster are allocated, too.
+    :param compat: the oldest release of QEMU that reads it, ``0.10`` or ``1.1``.
+    :param refcount_bits: the width of a count of references.
+    :param compression: of compressed clusters, ``zlib`` or ``zstd``.
+    :param external_data: its data is in a file of its own.
     """
 
     cluster_bytes: int = 64 << 10
     lazy_refcounts: bool = False
     extended_l2: bool = False
+    compat: str = "1.1"
+    refcount_bits: int = 16
+    compression: str = "zlib"
+    external_data: bool = False
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """What an image that libvirt creates does not have of it: its storage volumes know no
+        option for that."""
+        usual = Qcow2()
+        found = {
+            f"refcounts of {self.refcount_bits} bits": self.refcount_bits != usual.refcount_bits,
+            f"{self.compression} compression": self.compression != usual.compression,
+            "an external data file": self.external_data,
+        }
+        return tuple(name for name, has in found.items() if has)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +74,8 @@ class Disk:
     :param target: its name in the configuration (``vda``).
     :param path: of its file or device; empty for others and for an empty drive.
     :param format: ``raw``, ``qcow2``, ...; empty where nothing says it.
-    :param device: ``disk``, ``cdrom``, ``floppy`` or ``lun``.
+    :param device: ``disk``, ``cdrom``, ``floppy``, ``lun``, or ``flash`` for the firmware's, whose
+        content is sent as memory is.
     :param discard: ``unmap`` where what the guest trims is freed; empty is QEMU's default, which
         keeps it.
     :param backing: the files and devices beneath it, the nearest first.
@@ -52,6 +84,7 @@ class Disk:
     :param capacity_bytes: what the guest sees; *allocated_bytes* is what it takes. None where
         nothing says it.
     :param qcow2: how that image was made; None for other formats, and where nothing says it.
+    :param encrypted: QEMU encrypts what it writes there.
     """
 
     target: str
@@ -68,6 +101,18 @@ class Disk:
     capacity_bytes: int | None = None
     allocated_bytes: int | None = None
     qcow2: Qcow2 | None = None
+    encrypted: bool = False
+
+    @property
+    def is_device(self) -> bool:
+        """Whether it is a device, also where the configuration calls it a file."""
+        return self.kind is DiskKind.BLOCK or self.path.startswith(DEVICES)
+
+    @property
+    def names_unit(self) -> bool:
+        """Whether its path is that of one unit of storage: what another host has of that path is
+        the same."""
+        return _OF_ONE_UNIT.fullmatch(self.path) is not None
 
     def copy_bytes(self, *, looks_for_zeroes: bool = False) -> int | None:
         """What a copy takes on its file system; None where nothing says it.
@@ -104,7 +149,7 @@ class DiskAtHost:
     :param writable: the file system or device is not read-only.
     :param reachable: the user that QEMU runs as gets through the folders.
     :param format: of the file, ``raw`` or ``qcow2``; empty for others, and where nobody says it.
-    :param capacity_bytes: what a guest would see of it.
+    :param capacity_bytes: what a guest would see of it; *allocated_bytes* is what it takes.
     :param backing_missing: files beneath the disk that are not there.
     :param used_by: another VM of the host that has it, or has it beneath a disk; empty for none.
     :param in_use: that VM runs, and may write to it.
@@ -120,6 +165,7 @@ class DiskAtHost:
     reachable: bool | None = None
     format: str = ""
     capacity_bytes: int | None = None
+    allocated_bytes: int | None = None
     backing_missing: tuple[str, ...] = ()
     used_by: str = ""
     in_use: bool = False
@@ -129,6 +175,8 @@ class DiskAtHost:
         """Whether it is the same file as *disk*; None where that cannot be known."""
         if self.present is False:
             return False
+        if disk.names_unit:
+            return True
         if not self.identity or not disk.identity:
             return None
         if self.identity == disk.identity:

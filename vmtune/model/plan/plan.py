@@ -9,14 +9,15 @@ from enum import StrEnum
 from uuid import UUID
 
 from vmtune.errors import Blocked, Problem
-from vmtune.model.findings.table import Finding, Severity
+from vmtune.model.findings.table import Finding
 from vmtune.model.host.disks import Disk, DiskRoom
 from vmtune.model.host.facts import Connection, Reading
 from vmtune.model.migration.steps import Step
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.situation import Situation
 from vmtune.model.preflight.control import check_switches
-from vmtune.model.preflight.disks import copied_disks, local_disks, room_for_copies
+from vmtune.model.preflight.copied_disks import copied_disks, local_disks
+from vmtune.model.preflight.disk_room import room_for_copies
 from vmtune.model.preflight.rules import check_destination, check_tunable, check_vm
 from vmtune.model.tunables.rows.storage import COPIES
 from vmtune.model.tunables.tunable import Route, Side, Tunable, Value
@@ -104,14 +105,13 @@ class Plan:
         return not self.blockers() and not any(item.differs for item in self.items)
 
     def blockers(self, overrides: frozenset[str] = frozenset()) -> tuple[Finding, ...]:
-        """The findings that stop it and that *overrides* does not name."""
-        return tuple(
-            f for f in self.findings if f.severity is Severity.BLOCKER and f.code not in overrides
-        )
+        """The findings that stop it: those that *overrides* does not name, and those that cannot be
+        overridden."""
+        return tuple(f for f in self.findings if f.stops(overrides))
 
     def reason_against(self, tunable: str) -> str:
         """Why a tunable cannot be set; empty where it can."""
-        found = [f for f in self.blockers() if f.tunable == tunable]
+        found = [f for f in self.findings if f.leaves_out and f.tunable == tunable]
         return "; ".join(f"{f.message} ({f.remedy})" for f in found)
 
     def changes(self, *routes: Route) -> list[Change]:
@@ -135,8 +135,8 @@ class Plan:
         }
 
     def _open(self, *routes: Route) -> list[PlanItem]:
-        """The items of *routes* that no blocker stands against."""
-        stopped = {f.tunable for f in self.blockers()}
+        """The items of *routes* that no blocker leaves out."""
+        stopped = {f.tunable for f in self.findings if f.leaves_out}
         return [item for item in self.items if item.route in routes and item.tunable not in stopped]
 
     def migrate_values(self) -> dict[str, Value]:
@@ -173,9 +173,9 @@ def make_plan(situation: Situation, host: str, profile: str, revision: int) -> P
             continue
         found = list(check_tunable(row, wanted, situation))
         findings += found
-        blocked = any(f.severity is Severity.BLOCKER and f.tunable == name for f in findings)
+        blocked = any(f.leaves_out and f.tunable == name for f in findings)
         items.append(_item(row, wanted, situation, blocked))
-    stopped = {f.tunable for f in findings if f.severity is Severity.BLOCKER}
+    stopped = {f.tunable for f in findings if f.leaves_out}
     findings += check_switches(situation, stopped)
     return Plan(
         vm=situation.vm.uuid,

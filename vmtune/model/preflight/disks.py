@@ -7,47 +7,39 @@ would be taken for the disk; a copy onto the same file would destroy it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 
 from vmtune.model.findings.table import Finding
-from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind, DiskRoom
-from vmtune.model.host.hardware import UNKNOWN_OFFER
+from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind
 from vmtune.model.plan.situation import Situation
-from vmtune.model.tunables.rows.storage import COPIES, REMOVE, SOURCE_IMAGES
+from vmtune.model.preflight.copied_disks import (
+    TARGET_ZERO,
+    check_targets,
+    copied_disks,
+    copying,
+    seen_there,
+)
+from vmtune.model.preflight.direct_disks import check_direct_disks
+from vmtune.model.preflight.disk_room import check_room
+from vmtune.model.tunables.rows.storage import COPIES, COPY_DISKS, REMOVE, SOURCE_IMAGES
 from vmtune.model.tunables.texts import targets
-from vmtune.model.tunables.tunable import Value
 
 _SEEN_FORMATS = ("raw", "qcow2")
 """Formats that are told apart at the destination."""
-_ZERO = "copy_target_zero_disks"
-_NAMING = ("copy_disks", "copy_detect_zeroes_disks", _ZERO)
-
-
-def copied_disks(situation: Situation) -> tuple[Disk, ...]:
-    """The disks of the VM that the migration copies, as libvirt chooses them."""
-    if situation.destination is None or not any(situation.on(name) for name in COPIES):
-        return ()
-    disks = situation.vm.hardware.disks if situation.vm.hardware else ()
-    named = situation.values.get("copy_disks")
-    if isinstance(named, str):
-        return tuple(disk for disk in disks if disk.target in targets(named))
-    return tuple(disk for disk in disks if disk.is_copied)
 
 
 def check_disks(situation: Situation) -> Iterator[Finding]:
     """What of the VM's disks stands against a migration."""
-    destination = situation.destination
-    if destination is None:
+    if situation.destination is None:
         return
     yield from _after_it(situation)
     if not situation.libvirt:
-        yield from _direct(situation)
+        yield from check_direct_disks(situation)
         return
     needs = situation.vm.hardware
     if needs is None:
         return
-    yield from _unknown_targets(needs.disks, situation)
-    there = (destination.offer or UNKNOWN_OFFER).disks
+    yield from check_targets(situation)
+    there = seen_there(situation)
     copied = copied_disks(situation)
     if not copied:
         for name in COPIES:
@@ -57,7 +49,7 @@ def check_disks(situation: Situation) -> Iterator[Finding]:
         yield from _copied(disk, there.get(disk.target, DISK_NOT_SEEN), situation)
     yield from _one_image(copied, situation)
     yield from _not_zero(copied, situation)
-    yield from _room(copied, there, situation)
+    yield from check_room(situation)
     yield from _shared([disk for disk in needs.disks if disk not in copied], there)
 
 
@@ -67,47 +59,9 @@ def _after_it(situation: Situation) -> Iterator[Finding]:
         yield Finding("source_images_go", SOURCE_IMAGES, {"paths": ", ".join(paths)})
 
 
-def _direct(situation: Situation) -> Iterator[Finding]:
-    """Of QEMUs without libvirt: the one that waits has a disk for each that is copied."""
-    name = next((name for name in COPIES if situation.on(name)), None)
-    if name is None or situation.destination is None:
-        return
-    there = (situation.destination.offer or UNKNOWN_OFFER).disks
-    yield from _unknown_targets(
-        situation.vm.hardware.disks if situation.vm.hardware else (), situation
-    )
-    copied = copied_disks(situation)
-    if not copied:
-        yield Finding("nothing_to_copy", name)
-    for disk in copied:
-        at = there.get(disk.target, DISK_NOT_SEEN)
-        evidence: dict[str, str | int] = {"target": disk.target, "path": disk.path}
-        if not disk.path:
-            yield Finding("disk_cannot_be_copied", name, evidence)
-        elif not at.present:
-            yield Finding("copy_not_waited_for", name, evidence)
-        elif at.is_same(disk):
-            yield Finding("copy_onto_itself", name, evidence)
-        elif at.is_same(disk) is None:
-            yield Finding("copy_may_be_onto_itself", name, evidence)
-
-
-def _unknown_targets(disks: tuple[Disk, ...], situation: Situation) -> Iterator[Finding]:
-    known = {disk.target for disk in disks}
-    for name in _NAMING:
-        value: Value | None = situation.values.get(name)
-        unknown = [t for t in targets(value) if t not in known] if isinstance(value, str) else []
-        if unknown:
-            yield Finding(
-                "no_such_disk",
-                name,
-                {"targets": ", ".join(unknown), "known": ", ".join(sorted(known)) or "none"},
-            )
-
-
 def _copied(disk: Disk, at: DiskAtHost, situation: Situation) -> Iterator[Finding]:
     """A disk that is copied needs a file or device of its own there."""
-    tunable = _copying(situation)
+    tunable = copying(situation)
     evidence: dict[str, str | int] = {"target": disk.target, "path": disk.path}
     if not disk.path:
         yield Finding("disk_cannot_be_copied", tunable, evidence)
@@ -115,35 +69,36 @@ def _copied(disk: Disk, at: DiskAtHost, situation: Situation) -> Iterator[Findin
         yield Finding("copy_of_read_only", tunable, evidence)
     elif at.is_same(disk):
         yield Finding("copy_onto_itself", tunable, evidence)
-    elif at.present is None:
-        yield Finding("copy_target_not_seen", tunable, evidence)
     elif at.used_by:
         yield Finding("copy_target_in_use", tunable, evidence | {"vm": at.used_by})
+    elif at.present is None:
+        # Of a file the destination's libvirt creates none where there is one; all else it opens.
+        creates = tunable == "copy_storage" and not disk.is_device
+        if creates:
+            yield Finding("copy_target_not_seen", tunable, evidence)
+            yield from _made(disk, tunable, evidence)
+        else:
+            yield Finding("copy_may_overwrite", tunable, evidence)
     elif at.present:
         yield from _onto(disk, at, situation, evidence)
     else:
         yield from _created(disk, at, situation, evidence)
 
 
-def _copying(situation: Situation) -> str:
-    on = situation.on("copy_storage_incremental")
-    return "copy_storage_incremental" if on else "copy_storage"
-
-
 def _onto(
     disk: Disk, at: DiskAtHost, situation: Situation, evidence: dict[str, str | int]
 ) -> Iterator[Finding]:
     """A copy onto what is there."""
-    tunable = _copying(situation)
+    tunable = copying(situation)
     incremental = tunable == "copy_storage_incremental"
-    device = disk.kind is DiskKind.BLOCK
+    device = disk.is_device
     if not incremental and not device:
         yield Finding("copy_target_exists", tunable, evidence)
         return
     if at.is_same(disk) is None:
         yield Finding("copy_may_be_onto_itself", tunable, evidence)
     elif device and not incremental:
-        named = situation.values.get("copy_disks")
+        named = situation.values.get(COPY_DISKS)
         chosen = isinstance(named, str) and disk.target in targets(named)
         yield Finding("copy_overwrites" if chosen else "copy_device_exists", tunable, evidence)
     if at.writable is False:
@@ -173,10 +128,10 @@ def _created(
     disk: Disk, at: DiskAtHost, situation: Situation, evidence: dict[str, str | int]
 ) -> Iterator[Finding]:
     """An image that the destination lacks."""
-    tunable = _copying(situation)
+    tunable = copying(situation)
     if tunable == "copy_storage_incremental":
         yield Finding("copy_base_missing", tunable, evidence)
-    elif disk.kind is DiskKind.BLOCK:
+    elif disk.is_device:
         yield Finding("copy_device_missing", tunable, evidence)
     elif not at.folder:
         yield Finding("copy_folder_missing", tunable, evidence)
@@ -185,19 +140,31 @@ def _created(
             yield Finding("copy_target_read_only", tunable, evidence)
         if at.reachable is False:
             yield Finding("copy_folder_closed", tunable, evidence)
-        if disk.backing:
-            yield Finding("copy_flattens", tunable, evidence | {"count": len(disk.backing)})
+        yield from _made(disk, tunable, evidence)
+
+
+def _made(disk: Disk, tunable: str, evidence: dict[str, str | int]) -> Iterator[Finding]:
+    """How an image that is created differs from the source's."""
+    if disk.encrypted:
+        yield Finding("copy_not_encrypted", tunable, evidence)
+    if disk.backing:
+        yield Finding("copy_flattens", tunable, evidence | {"count": len(disk.backing)})
+    if disk.qcow2 is not None and disk.qcow2.lost:
+        options: dict[str, str | int] = {"options": ", ".join(disk.qcow2.lost)}
+        yield Finding("copy_loses_options", tunable, evidence | options)
 
 
 def _not_zero(disks: tuple[Disk, ...], situation: Situation) -> Iterator[Finding]:
     """Only an image that is created is all zeroes, for certain."""
-    named = situation.values.get(_ZERO)
+    named = situation.values.get(TARGET_ZERO)
     if not isinstance(named, str):
         return
     incremental = situation.on("copy_storage_incremental")
     for disk in disks:
-        if disk.target in targets(named) and (incremental or disk.kind is not DiskKind.FILE):
-            yield Finding("copy_target_not_zero", _ZERO, {"target": disk.target, "path": disk.path})
+        created = disk.kind is DiskKind.FILE and not (incremental or disk.is_device)
+        if disk.target in targets(named) and not created:
+            evidence: dict[str, str | int] = {"target": disk.target, "path": disk.path}
+            yield Finding("copy_target_not_zero", TARGET_ZERO, evidence)
 
 
 def _one_image(disks: tuple[Disk, ...], situation: Situation) -> Iterator[Finding]:
@@ -209,80 +176,7 @@ def _one_image(disks: tuple[Disk, ...], situation: Situation) -> Iterator[Findin
     for path, names in by_path.items():
         if len(names) > 1:
             evidence: dict[str, str | int] = {"targets": ", ".join(names), "path": path}
-            yield Finding("copy_same_image", _copying(situation), evidence)
-
-
-def room_for_copies(situation: Situation) -> tuple[DiskRoom, ...]:
-    """What the images take that are created at the destination, by file system; without those of
-    which nobody can say how much room there is."""
-    there = _there(situation)
-    rooms = _rooms(copied_disks(situation), there, situation)
-    return tuple(room for room, _ in rooms if room is not None)
-
-
-def local_disks(situation: Situation) -> tuple[Disk, ...]:
-    """The disks that the guest writes to and the destination is seen not to share."""
-    disks = situation.vm.hardware.disks if situation.vm.hardware else ()
-    there = _there(situation)
-    return tuple(
-        disk
-        for disk in disks
-        if disk.is_copied
-        and disk.path
-        and there.get(disk.target, DISK_NOT_SEEN).is_same(disk) is False
-    )
-
-
-def _there(situation: Situation) -> Mapping[str, DiskAtHost]:
-    destination = situation.destination
-    offer = destination.offer if destination is not None else None
-    return (offer or UNKNOWN_OFFER).disks
-
-
-def _rooms(
-    disks: tuple[Disk, ...], there: Mapping[str, DiskAtHost], situation: Situation
-) -> Iterator[tuple[DiskRoom | None, list[Disk]]]:
-    """The images that are created in one file system share its room; where it is not known which
-    that is, those of one folder do. None where nobody can say how much that is."""
-    named = situation.values.get("copy_detect_zeroes_disks")
-    zeroes = targets(named) if isinstance(named, str) else ()
-    groups: dict[str, list[Disk]] = {}
-    for disk in disks:
-        at = there.get(disk.target, DISK_NOT_SEEN)
-        if at.present is False and at.folder and disk.kind is DiskKind.FILE:
-            where = at.file_system or str(PurePosixPath(disk.path).parent)
-            groups.setdefault(where, []).append(disk)
-    for where, group in groups.items():
-        free = [there[disk.target].free_bytes for disk in group]
-        known = [each for each in free if each is not None]
-        needed = sum(d.copy_bytes(looks_for_zeroes=d.target in zeroes) or 0 for d in group)
-        if len(known) < len(free):
-            yield None, group
-            continue
-        promised = max(there[disk.target].promised_bytes for disk in group)
-        folders = sorted({str(PurePosixPath(disk.path).parent) for disk in group})
-        yield DiskRoom(where, needed, min(known), promised, tuple(folders)), group
-
-
-def _room(
-    disks: tuple[Disk, ...], there: Mapping[str, DiskAtHost], situation: Situation
-) -> Iterator[Finding]:
-    """Whether there is room for the images that are created."""
-    for room, group in _rooms(disks, there, situation):
-        if room is None:
-            continue
-        may_grow_to = sum(max(d.allocated_bytes or 0, d.capacity_bytes or 0) for d in group)
-        evidence: dict[str, str | int] = {
-            "target": ", ".join(disk.target for disk in group),
-            "path": ", ".join(disk.path for disk in group),
-            "free_bytes": room.available_bytes,
-        }
-        if room.needed_bytes > room.available_bytes:
-            needed: dict[str, str | int] = {"needed_bytes": room.needed_bytes}
-            yield Finding("copy_no_room", _copying(situation), evidence | needed)
-        elif may_grow_to > room.available_bytes:
-            grown: dict[str, str | int] = {"capacity_bytes": may_grow_to}
-            yield Finding("copy_may_fill", _copying(situation), evidence | grown)
+            yield Finding("copy_same_image", copying(situation), evidence)
 
 
 def _shared(disks: list[Disk], there: Mapping[str, DiskAtHost]) -> Iterator[Finding]:
@@ -305,8 +199,10 @@ def _shared(disks: list[Disk], there: Mapping[str, DiskAtHost]) -> Iterator[Find
 
 def _of_shared(disk: Disk, at: DiskAtHost) -> Iterator[str]:
     same = at.is_same(disk)
+    # libvirt itself refuses files on file systems that hosts do not share, and no device.
+    unproven = "disk_may_differ" if disk.is_device and not disk.read_only else "disks_not_seen"
     if at.present is None:
-        yield "disks_not_seen"
+        yield "disks_not_seen" if same else unproven
         return
     if not at.present:
         yield "image_missing" if disk.read_only else "disk_missing"
@@ -316,7 +212,7 @@ def _of_shared(disk: Disk, at: DiskAtHost) -> Iterator[str]:
     if disk.read_only:
         return
     if not same:
-        yield "disks_not_seen" if same is None else "disk_differs"
+        yield unproven if same is None else "disk_differs"
         if same is None and disk.cache == "unsafe":
             yield "disk_cache_unsafe"
     if at.writable is False:

@@ -274,9 +274,6 @@ class EvacuationPlanner:
         if request.local_disks is LocalDisks.COPY and copies:
             return planned, {}
         local = planned.plan.local_disks
-        if planned.plan.connection is Connection.QMP and not copies:
-            # A QEMU without libvirt is asked for its disks where they are to be copied.
-            local = (await plan({COPY: True})).plan.local_disks
         if not local:
             return planned, {}
         if request.local_disks is LocalDisks.LEAVE:

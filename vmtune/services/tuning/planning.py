@@ -144,7 +144,7 @@ class PlanService:
         if looking is not None:
             copies = any(desired.values.get(each) is True for each in COPIES)
             measured, (seen, offer) = await asyncio.gather(
-                _with_disks(driver, facts, desired.values), self._offered(looking, facts, copies)
+                _with_disks(driver, facts), self._offered(looking, facts, copies)
             )
             if facts.hardware is None:  # without libvirt: by now it is known which disks it has
                 offer = await self._offer(seen, measured, copies)
@@ -286,12 +286,10 @@ def _stated(
     return DesiredValues("", 0, *accept(values, steps, tunables))
 
 
-async def _with_disks(driver: Driver, facts: VmFacts, values: Mapping[str, Value]) -> VmFacts:
-    """With the sizes of its disks. A QEMU without libvirt is asked for them where they are to be
-    copied."""
+async def _with_disks(driver: Driver, facts: VmFacts) -> VmFacts:
+    """With the sizes of its disks. A QEMU without libvirt is asked which it has."""
     if facts.hardware is None:
-        asked = facts.capabilities and any(values.get(name) is True for name in COPIES)
-        if not asked:
+        if not facts.capabilities:
             return facts
         disks = tuple(await driver.disks(facts.uuid))
         return replace(facts, hardware=Hardware(disks=disks)) if disks else facts

@@ -110,6 +110,7 @@ class FakeQemu:
         self.taken = False
         self.faults: list[Fault] = []
         self.commands: list[tuple[str, Mapping[str, Any]]] = []  # any JSON: the arguments
+        self.blocks: list[Mapping[str, Any]] = []  # any JSON: what query-block says
         self.notify: Callable[[str, Mapping[str, Any]], None] = lambda name, data: None
         self.lose: Callable[[], None] = lambda: None
         for row in recording["query-iothreads"]:
@@ -458,6 +459,7 @@ _HANDLERS: Mapping[str, Callable[[FakeQemu, Mapping[str, Any]], Any]] = {
     "migrate-set-capabilities": FakeQemu._set_capabilities,
     "query-migrate-parameters": FakeQemu._get_parameters,
     "migrate-set-parameters": FakeQemu._set_parameters,
+    "query-block": lambda qemu, _: qemu.blocks,
     "query-iothreads": FakeQemu._iothreads,
     "qom-list": FakeQemu._qom_list,
     "qom-get": FakeQemu._qom_get,

@@ -93,6 +93,21 @@ def domain(devices: str = "", more: str = "") -> str:
                 )
             ),
         ),
+        (
+            domain(
+                "<disk type='file' device='disk'><source file='/x'>"
+                "<encryption format='luks'><secret type='passphrase' uuid='u'/></encryption>"
+                "</source><target dev='vda'/></disk>"
+                "<disk type='file' device='disk'><source file='/y'/><target dev='vdb'/>"
+                "<encryption format='luks'/></disk>"
+            ),
+            Hardware(
+                disks=(
+                    Disk("vda", path="/x", encrypted=True),
+                    Disk("vdb", path="/y", encrypted=True),
+                )
+            ),
+        ),
         (domain(more=CPU), Hardware(cpu_mode="custom", cpu_xml=CPU.replace("'", '"'))),
     ],
 )  # fmt: skip

@@ -42,6 +42,16 @@ async def told(said: Said, *disks: Disk) -> list[Qcow2 | None]:
         ({}, Qcow2(131072)),
         ({"lazy-refcounts": True, "extended-l2": False}, Qcow2(131072, lazy_refcounts=True)),
         ({"extended-l2": True}, Qcow2(131072, extended_l2=True)),
+        (
+            {
+                "compat": "0.10",
+                "refcount-bits": 64,
+                "compression-type": "zstd",
+                "data-file": "/b.data",
+                "data-file-raw": False,
+            },
+            Qcow2(131072, compat="0.10", refcount_bits=64, compression="zstd", external_data=True),
+        ),
     ],
 )
 async def test_each_image_is_found_by_its_path(data: dict[str, object], made: Qcow2) -> None:

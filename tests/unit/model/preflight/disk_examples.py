@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.facts import direct_host, host, migrating, situation, vm
-from vmtune.model.host.disks import Disk, DiskAtHost, DiskKind
+from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind, Qcow2
 from vmtune.model.host.hardware import Hardware, Offer
 from vmtune.model.plan.situation import Destination, Situation
 
@@ -14,6 +14,7 @@ LOCAL = Disk(
     "vda", path="/x", identity="device:1", format="qcow2", capacity_bytes=200, allocated_bytes=100
 )
 DEVICE = replace(LOCAL, kind=DiskKind.BLOCK, path="/dev/x", format="raw")
+UNIT = replace(DEVICE, path="/dev/disk/by-id/wwn-0x600140512345678901234567890abcde")
 CD = Disk("sda", path="/cd.iso", device="cdrom", read_only=True, format="raw")
 LAYERED = replace(LOCAL, backing=("/base",))
 MISSING = DiskAtHost(present=False, folder=True, free_bytes=1 << 40, file_system="1")
@@ -39,15 +40,16 @@ def disks_at(at: DiskAtHost, disk: Disk = LOCAL, **values: Any) -> Situation:
     return disks_on((disk, at), **values)
 
 
-def _without_libvirt() -> Situation:
-    """The QEMU that waits has none of the VM's disks."""
-    goal = Destination("b", direct_host("b"))
-    return situation(
-        COPIED,
-        host=direct_host(),
-        destination=goal,
-        vm=vm(hardware=Hardware(disks=(LOCAL,))),
-    )
+def direct_on(*disks: Disk, there: dict[str, DiskAtHost], **values: Any) -> Situation:
+    """A VM without libvirt with some disks, and what the QEMU that waits has, by target."""
+    goal = Destination("b", direct_host("b"), vm(), offer=Offer(disks=there))
+    facts = vm(hardware=Hardware(disks=disks))
+    return situation(values, host=direct_host(), destination=goal, vm=facts)
+
+
+def direct_at(at: DiskAtHost, disk: Disk = LOCAL, **values: Any) -> Situation:
+    """A VM with one disk, of which the QEMU that waits has something."""
+    return direct_on(disk, there={disk.target: at}, **values)
 
 
 SECOND = replace(LOCAL, target="vdb", path="/y")
@@ -63,7 +65,22 @@ DISK_EXAMPLES: list[tuple[str, str, Situation]] = [
     ("disk_in_use", "", disks_at(replace(SAME, used_by="other", in_use=True))),
     ("disk_cache_unsafe", "", disks_at(UNSEEN, replace(LOCAL, cache="unsafe"))),
     ("disks_not_seen", "", disks_at(DiskAtHost())),
-    ("copy_not_waited_for", "copy_storage", _without_libvirt()),
+    ("disk_may_differ", "", disks_at(DISK_NOT_SEEN, DEVICE)),
+    ("disk_may_differ", "", disks_at(UNSEEN, DEVICE)),
+    ("disk_missing", "", direct_on(LOCAL, there={"vdx": OTHER})),
+    ("disk_differs", "", direct_at(OTHER)),
+    ("disk_may_differ", "", direct_at(UNSEEN)),
+    ("disk_may_differ", "", direct_on(LOCAL, there={})),
+    ("disk_read_only", "", direct_at(replace(SAME, writable=False))),
+    ("copy_not_waited_for", "copy_storage", direct_on(LOCAL, there={}, **COPIED)),
+    ("copy_of_read_only", "copy_storage", direct_at(OTHER, CD, **COPIED, copy_disks="sda")),
+    ("copy_target_read_only", "copy_storage", direct_at(
+        replace(OTHER, writable=False), **COPIED)),
+    ("copy_may_be_onto_itself", "copy_storage", direct_at(UNSEEN, **COPIED)),
+    ("copy_onto_itself", "copy_storage", direct_at(SAME, **COPIED)),
+    ("copy_other_size", "copy_storage", direct_at(replace(OTHER, capacity_bytes=201), **COPIED)),
+    ("zeroes_are_sent", "copy_detect_zeroes_disks", direct_at(
+        OTHER, **COPIED, copy_detect_zeroes_disks="vda")),
     ("no_such_disk", "copy_disks", disks_at(MISSING, **COPIED, copy_disks="vda,vdz")),
     ("nothing_to_copy", "copy_storage", disks_at(MISSING, CD, **COPIED)),
     ("disk_cannot_be_copied", "copy_storage", disks_at(
@@ -109,5 +126,21 @@ DISK_EXAMPLES: list[tuple[str, str, Situation]] = [
         OTHER, **ON_TOP, copy_target_zero_disks="vda")),
     ("source_images_go", "copy_source_images", disks_at(
         MISSING, **COPIED, copy_source_images="remove")),
-    ("copy_target_not_seen", "copy_storage", disks_at(DiskAtHost(), **COPIED)),
+    ("copy_target_not_seen", "copy_storage", disks_at(DISK_NOT_SEEN, **COPIED)),
+    ("copy_may_overwrite", "copy_storage", disks_at(DISK_NOT_SEEN, DEVICE, **COPIED)),
+    ("copy_may_overwrite", "copy_storage", disks_at(
+        DISK_NOT_SEEN, DEVICE, **COPIED, copy_disks="vda")),
+    ("copy_may_overwrite", "copy_storage", disks_at(
+        DISK_NOT_SEEN, replace(DEVICE, kind=DiskKind.FILE), **COPIED)),
+    ("copy_may_overwrite", "copy_storage_incremental", disks_at(DISK_NOT_SEEN, **ON_TOP)),
+    ("copy_target_in_use", "copy_storage", disks_at(
+        replace(DISK_NOT_SEEN, used_by="other"), DEVICE, **COPIED)),
+    ("copy_onto_itself", "copy_storage", disks_at(DISK_NOT_SEEN, UNIT, **COPIED)),
+    ("copy_not_encrypted", "copy_storage", disks_at(
+        MISSING, replace(LOCAL, encrypted=True), **COPIED)),
+    ("copy_no_room", "copy_storage_incremental", disks_at(replace(OTHER, free_bytes=1), **ON_TOP)),
+    ("copy_size_unknown", "copy_storage", disks_at(
+        MISSING, replace(LOCAL, capacity_bytes=None, allocated_bytes=None), **COPIED)),
+    ("copy_loses_options", "copy_storage", disks_at(
+        MISSING, replace(LOCAL, qcow2=Qcow2(compression="zstd")), **COPIED)),
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from tests.unit.model.preflight.disk_examples import (
     CD,
     COPIED,
     DEVICE,
+    DISK_EXAMPLES,
     LAYERED,
     LOCAL,
     MISSING,
@@ -18,14 +19,24 @@ from tests.unit.model.preflight.disk_examples import (
     OTHER,
     SAME,
     SECOND,
+    UNIT,
+    UNSEEN,
+    direct_at,
+    direct_on,
     disks_at,
     disks_on,
 )
-from vmtune.model.host.disks import Disk, DiskAtHost, DiskRoom
+from vmtune.model.findings.table import FINDINGS, Lifted, Severity
+from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind, DiskRoom, Qcow2
 from vmtune.model.migration.disks import to_copy
-from vmtune.model.plan.plan import make_plan
+from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.situation import Situation
+from vmtune.model.tunables.rows.storage import CHOOSES_DISKS
 from vmtune.model.versions import Version
+
+
+def planned(where: Situation) -> Plan:
+    return make_plan(where, "a", "p", 1)
 
 
 def codes(where: Situation) -> list[str]:
@@ -46,6 +57,14 @@ def codes(where: Situation) -> list[str]:
         (replace(OTHER, format="raw"), replace(LOCAL, format="vmdk"), ON_TOP),
         (replace(OTHER, writable=False), CD, {}),
         (replace(MISSING, free_bytes=200), LOCAL, COPIED),
+        (
+            replace(MISSING, free_bytes=200),
+            replace(LOCAL, qcow2=Qcow2(1 << 20, compat="0.10")),
+            COPIED,
+        ),
+        (UNSEEN, UNIT, {}),
+        (replace(OTHER, free_bytes=200), LAYERED, ON_TOP),
+        (replace(OTHER, format="qcow2"), replace(LOCAL, encrypted=True), ON_TOP),
     ],
 )
 def test_nothing_stands_against_what_is_right(
@@ -144,3 +163,130 @@ def test_the_room_that_images_take_is_told_by_file_system() -> None:
     assert make_plan(disks_at(MISSING), "a", "p", 1).disk_room == ()
     nobody_says = disks_at(replace(MISSING, free_bytes=None), **COPIED)
     assert make_plan(nobody_says, "a", "p", 1).disk_room == ()
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        direct_at(SAME),
+        direct_on(LOCAL, there={"named-otherwise": SAME}),
+        direct_at(OTHER, CD),
+        direct_at(OTHER, replace(LOCAL, device="flash")),
+        direct_at(OTHER, Disk("null", DiskKind.OTHER)),
+        direct_at(OTHER, **COPIED),
+        direct_at(replace(OTHER, format="raw"), **COPIED),
+        direct_on(LOCAL, SECOND, there={"vda": OTHER, "vdb": SAME}, **COPIED, copy_disks="vda"),
+    ],
+)
+def test_nothing_stands_against_what_is_right_without_libvirt(where: Situation) -> None:
+    assert codes(where) == []
+
+
+def test_without_libvirt_disks_that_are_not_copied_are_checked_as_well() -> None:
+    two = {"vda": OTHER, "vdb": replace(OTHER, identity="device:3")}
+    assert codes(direct_on(LOCAL, SECOND, there=two)) == ["disk_differs"]
+    assert codes(direct_on(LOCAL, SECOND, there=two, **COPIED, copy_disks="vda")) == [
+        "disk_differs"
+    ]
+    swapped = {"vda": OTHER, "vdb": SAME}
+    there = replace(SECOND, identity="device:2")
+    assert codes(direct_on(LOCAL, there, there=swapped)) == ["disk_differs"]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        ("/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", True),
+        ("/dev/disk/by-id/wwn-0x600140512345678901234567890abcde-part2", True),
+        ("/dev/disk/by-id/scsi-3600140512345678901234567890abcde", True),
+        ("/dev/disk/by-id/nvme-eui.0025388b710116a1", True),
+        ("/dev/disk/by-id/dm-uuid-mpath-3600140512345678901234567890abcde", True),
+        ("/dev/disk/by-path/ip-10.0.0.9:3260-iscsi-iqn.2026-01.example:vm-lun-3", True),
+        ("/dev/mapper/3600140512345678901234567890abcde", True),
+        ("/dev/mapper/3600140512345678901234567890abcdep1", True),
+        ("/dev/mapper/mpatha", False),
+        ("/dev/mapper/vg-vm1", False),
+        ("/dev/vg/vm1", False),
+        ("/dev/sda", False),
+        ("/dev/disk/by-id/virtio-vm1", False),
+        ("/dev/disk/by-id/wwn-0x5000c500a1b2c3d4/../../sda", False),
+        ("/dev/disk/by-path/pci-0000:00:1f.2-ata-1", False),
+        ("/srv/dev/disk/by-id/wwn-0x5000c500a1b2c3d4", False),
+    ],
+)
+def test_a_path_that_names_one_unit_of_storage_is_the_same_on_all_hosts(
+    path: str, is_one: bool
+) -> None:
+    disk = replace(DEVICE, path=path)
+    assert disk.names_unit is is_one
+    assert UNSEEN.is_same(disk) is (True if is_one else None)
+    assert MISSING.is_same(disk) is False
+    found = codes(disks_at(DISK_NOT_SEEN, disk))
+    assert found == (["disks_not_seen"] if is_one else ["disk_may_differ"])
+
+
+def test_an_override_never_drops_the_copy() -> None:
+    """The VM would go without its disk, and its guest run on with what is there."""
+    plan = planned(disks_at(OTHER, **COPIED))
+    assert [f.code for f in plan.blockers(frozenset({"copy_target_exists"}))] == [
+        "copy_target_exists"
+    ]
+    looked = (
+        ("copy_may_overwrite", disks_at(DISK_NOT_SEEN, DEVICE, **COPIED)),
+        ("copy_may_overwrite", disks_at(DISK_NOT_SEEN, **ON_TOP)),
+        ("copy_may_be_onto_itself", disks_at(UNSEEN, **ON_TOP)),
+        ("copy_may_be_onto_itself", direct_at(UNSEEN, **COPIED)),
+        ("copy_no_room", disks_at(replace(MISSING, free_bytes=1), **COPIED)),
+    )
+    for code, where in looked:
+        plan = planned(where)
+        assert [f.code for f in plan.blockers()] == [code]
+        assert plan.blockers(frozenset({code})) == ()
+        assert plan.migrate_values() == where.values
+        assert [disk.target for disk in plan.disks] == ["vda"]
+        (name,) = where.values
+        assert plan.reason_against(name) == ""
+
+
+def test_which_disks_are_copied_cannot_be_overridden_by_any_code() -> None:
+    where = disks_at(MISSING, **COPIED, copy_disks="vdz")
+    for overrides in (frozenset({"no_such_disk"}), frozenset(FINDINGS)):
+        assert "no_such_disk" in [f.code for f in planned(where).blockers(overrides)]
+    zero = disks_at(MISSING, **COPIED, copy_detect_zeroes_disks="vdz")
+    plan = planned(zero)
+    assert plan.blockers(frozenset({"no_such_disk"})) == ()
+    assert plan.migrate_values() == COPIED, "without what says nothing of which are copied"
+
+
+@pytest.mark.parametrize(("code", "tunable", "where"), DISK_EXAMPLES)
+def test_what_goes_on_copies_all_and_else_nothing_goes_on(
+    code: str, tunable: str, where: Situation
+) -> None:
+    plan = planned(where)
+    if plan.blockers(frozenset(FINDINGS)):
+        return
+    switches = [name for name in CHOOSES_DISKS if name in where.values]
+    assert [name for name in switches if name not in plan.migrate_values()] == []
+
+
+def test_codes_that_cannot_be_overridden_are_blockers() -> None:
+    final = [kind for kind in FINDINGS.values() if kind.lifted is not Lifted.LEAVES_OUT]
+    assert {kind.severity for kind in final} == {Severity.BLOCKER}
+
+
+def test_an_image_that_is_there_has_some_of_the_room_already() -> None:
+    small = replace(OTHER, free_bytes=99)
+    assert codes(disks_at(small, LAYERED, **ON_TOP)) == ["copy_no_room"]
+    holds = replace(small, allocated_bytes=1)
+    assert codes(disks_at(holds, LAYERED, **ON_TOP)) == ["copy_may_fill"]
+    (room,) = planned(disks_at(holds, LAYERED, **ON_TOP)).disk_room
+    assert room.needed_bytes == 99
+
+
+def test_all_that_an_image_loses_is_named() -> None:
+    made = Qcow2(refcount_bits=64, compression="zstd", external_data=True)
+    plan = planned(disks_at(MISSING, replace(LOCAL, qcow2=made), **COPIED))
+    (finding,) = plan.findings
+    assert finding.evidence["options"] == (
+        "refcounts of 64 bits, zstd compression, an external data file"
+    )

@@ -101,3 +101,5 @@ CALL_ARGUMENTS = frozenset(
 COPY, COPY_DISKS = "copy_storage", "copy_disks"
 COPIES = (COPY, "copy_storage_incremental")
 """Those that switch the copy on."""
+CHOOSES_DISKS = (*COPIES, COPY_DISKS)
+"""Those that say which disks are copied."""
