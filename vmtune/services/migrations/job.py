@@ -107,17 +107,9 @@ class MigrationJob:
             await run.session.prepare(await self._plan(record, run))
 
     async def _in_turn(self, record: Migration, run: _Run) -> None:
-        """Return once it may begin. After a wait it is planned again, since much may have changed.
-
-        :raise Blocked: the preflight finds blockers now.
-        :raise Conflict: the VM is now on another host.
-        """
-        if not await self._admission.wait(record.id):
-            return
-        run.plan = None
-        plan = await self._plan(record, run)
-        check_source(plan, record.source)
-        refuse(plan.blockers(frozenset(record.overrides)))
+        """Return once it may begin. After a wait it is planned again: much may have changed."""
+        if await self._admission.wait(record.id):
+            run.plan = None
 
     async def run(self, job_id: str) -> None:
         """Start the migration, or find it again, and observe it to its end."""
@@ -234,11 +226,17 @@ class MigrationJob:
         return Observed(self._plan_observed, self._hosts.find_other, self.departed)
 
     async def _plan(self, record: Migration, run: _Run) -> Plan:
-        """The plan: the one just made, or a new one after a restart."""
+        """The plan: the one just made, or a new one after a wait or a restart.
+
+        :raise Blocked: the preflight finds blockers now.
+        :raise Conflict: the VM is now on another host.
+        """
         if run.plan is None:
             planned = await self._plans.plan(
                 record.vm, destination=record.destination, exact=_chosen(record)
             )
+            check_source(planned.plan, record.source)
+            refuse(planned.plan.blockers(frozenset(record.overrides)))
             run.plan = planned.plan
         return run.plan
 

@@ -23,7 +23,7 @@ from vmtune.errors import (
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine
 from vmtune.jobs.kinds import MIGRATION_KIND
-from vmtune.model.findings.table import FINDINGS, Severity
+from vmtune.model.findings.table import FINDINGS, Lifted, Severity
 from vmtune.model.host.uri import check_address
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
@@ -415,10 +415,14 @@ def _check_priority(priority: int) -> None:
 
 
 def check_overrides(codes: Collection[str], field: str = "overrides") -> None:
-    """:raise InvalidInput: with a problem for each that is no blocker's code."""
-    known = [code for code, kind in FINDINGS.items() if kind.severity is Severity.BLOCKER]
+    """:raise InvalidInput: with a problem for each that is no code of a blocker which can be
+    overridden."""
+    blockers = {c: kind for c, kind in FINDINGS.items() if kind.severity is Severity.BLOCKER}
+    known = [code for code, kind in blockers.items() if kind.lifted is not Lifted.NEVER]
     problems = [
-        Problem(
+        Problem(f"{field}.{index}", "final_code", f"{code} cannot be overridden", "do its remedy")
+        if code in blockers
+        else Problem(
             f"{field}.{index}",
             "unknown_code",
             f"{code[:60]!r} is not the code of a blocker",
