@@ -18,7 +18,6 @@ from vmtune.model.evacuation.evacuation import (
     LocalDisks,
     Order,
 )
-from vmtune.model.findings.table import Severity
 from vmtune.model.migration.admission import MAX_PRIORITY, MIN_PRIORITY
 from vmtune.model.migration.intent import parse_intent
 from vmtune.services.evacuations.evacuations import EvacuationStatus
@@ -35,7 +34,8 @@ class EvacuationCreate(Model):
     overrides: list[StrictStr] = Field(
         default=[],
         max_length=50,
-        description="Codes of blockers to override for all VMs; the values concerned are left out.",
+        description="Codes of blockers to override for all VMs; the values concerned are left out, "
+        "but for those that say which disks are copied.",
     )
     vm_overrides: dict[UUID, list[StrictStr]] = Field(
         default={}, max_length=10_000, description="Likewise for single VMs, by UUID."
@@ -106,11 +106,7 @@ class EvacuationVmView(Model):
 
     @classmethod
     def of(cls, vm: EvacuationVm) -> EvacuationVmView:
-        blockers = (
-            f.code
-            for f in vm.findings
-            if f.severity is Severity.BLOCKER and f.code not in vm.overrides
-        )
+        blockers = (f.code for f in vm.findings if f.overridable and f.stops(vm.overrides))
         return cls.from_record(
             vm,
             blockers=list(dict.fromkeys(blockers)),

@@ -73,7 +73,8 @@ class MigrationCreate(Model):
     overrides: list[StrictStr] = Field(
         default=[],
         max_length=50,
-        description="Codes of blockers to override; the values concerned are left out.",
+        description="Codes of blockers to override; the values concerned are left out, but for "
+        "those that say which disks are copied.",
     )
     intent: RawIntent | None = Field(
         default=None,

@@ -124,6 +124,7 @@ class FindingView(Model):
     message: str
     remedy: str
     evidence: dict[str, str | int]
+    overridable: bool = Field(description="It is a blocker that an override lifts.")
 
 
 class PlanItemView(Model):

@@ -6,16 +6,21 @@ from collections.abc import Iterator
 
 from docs.generator.markdown import code, plain, table
 from vmtune.bench.model.metrics.table import METRICS
-from vmtune.model.findings.table import FINDINGS, Severity
+from vmtune.model.findings.table import FINDINGS, Lifted, Severity
 from vmtune.model.service_metrics import EXPORTED, Exported
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Kind, Route, Tunable, Value
 from vmtune.units import Unit
 
 _SEVERITIES = {
-    Severity.BLOCKER: "stops the work, unless it is overridden.",
+    Severity.BLOCKER: "stops the work, unless it is overridden: the value that it stands against "
+    "is left out then.",
     Severity.WARNING: "costs something, or fails under some settings. The work goes on.",
     Severity.INFO: "needs no action.",
+}
+_LIFTED = {
+    Lifted.GOES_ON: " Overridden, all is done in spite of it.",
+    Lifted.NEVER: " It cannot be overridden.",
 }
 
 
@@ -102,7 +107,7 @@ def findings() -> str:
         )
         parts += [
             f"### `{row.code}` {{ #{row.code} }}\n\n{plain(_sentence(row.why))}\n\n"
-            f"Remedy: {plain(row.remedy)}."
+            f"Remedy: {plain(row.remedy)}.{_LIFTED.get(row.lifted, '')}"
             for row in rows
         ]
     return "\n\n".join(parts)

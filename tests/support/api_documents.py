@@ -179,6 +179,7 @@ def finding(severity: str = "blocker") -> dict[str, Any]:
     return {
         "code": "optmem_too_low",
         "severity": severity,
+        "overridable": severity == "blocker",
         "tunable": "zero_copy_send",
         "message": "net.core.optmem_max is 20480; zero-copy fails below 65536",
         "remedy": "run: sysctl -w net.core.optmem_max=1048576",

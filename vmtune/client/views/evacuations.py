@@ -137,9 +137,10 @@ def vm_lines(vms: Sequence[Document], planned: bool = False) -> Iterator[str]:
         if vm["reason"]:
             color = "red" if vm["state"] in _LEFT else ""
             yield paint(f"{vm['name']}: {vm['reason']}", color)
-            blocking = [f for f in vm["findings"] if f["code"] in vm["blockers"] and f["remedy"]]
-            for finding in blocking:
-                yield f"  {finding['remedy']}"
+            for finding in vm["findings"]:
+                lifted = finding["overridable"] and finding["code"] in vm["overrides"]
+                if finding["severity"] == "blocker" and finding["remedy"] and not lifted:
+                    yield f"  {finding['remedy']}"
 
 
 def lines(record: Document, vms: Sequence[Document]) -> Iterator[str]:

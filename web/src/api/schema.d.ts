@@ -5225,6 +5225,11 @@ export interface components {
             evidence: {
                 [key: string]: string | number;
             };
+            /**
+             * Overridable
+             * @description It is a blocker that an override lifts.
+             */
+            overridable: boolean;
         };
         /**
          * ForecastCheck

@@ -29,7 +29,15 @@ export function finding(
   tunable: string | null,
   code = "some_code",
 ): Schemas["FindingView"] {
-  return { code, severity, tunable, message: `${code} stands`, remedy: "mend it", evidence: {} };
+  return {
+    code,
+    severity,
+    tunable,
+    message: `${code} stands`,
+    remedy: "mend it",
+    evidence: {},
+    overridable: severity === "blocker",
+  };
 }
 
 export function plan(part: Partial<Schemas["PlanView"]> = {}): Schemas["PlanView"] {

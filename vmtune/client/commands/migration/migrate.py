@@ -34,7 +34,8 @@ from vmtune.model.tunables.virsh_options import from_virsh
     "overrides",
     multiple=True,
     metavar="CODE",
-    help="Override this blocker and leave out the values it concerns. May be repeated.",
+    help="Override this blocker and leave out the values it concerns, but for those that say which "
+    "disks are copied. May be repeated.",
 )
 @click.option(
     "--set",

@@ -6,7 +6,13 @@ import { plannedDisk } from "../../components/migration/copying";
 type Plan = Pick<Schemas["PlanView"], "findings" | "disks" | "connection">;
 
 /** What the preflight says of a disk that the destination has not, or may not have. */
-const LOCAL = new Set(["disk_missing", "disk_differs", "disks_not_seen", "disk_cache_unsafe"]);
+const LOCAL = new Set([
+  "disk_missing",
+  "disk_differs",
+  "disk_may_differ",
+  "disks_not_seen",
+  "disk_cache_unsafe",
+]);
 
 /** How local disks are copied. */
 export interface Copying {
@@ -33,7 +39,7 @@ export function copyValues({
 
 /** Whether to offer it: the plan has found local disks, or copies some. */
 export function isOffered(plan: Plan | undefined, copying: Copying): boolean {
-  if (copying.disks || plan?.connection === "qmp") return true; // its preflight sees no other host
+  if (copying.disks || plan?.connection === "qmp") return true; // the QEMU that waits may have one of its own
   return plan?.findings.some((each) => LOCAL.has(each.code)) ?? false;
 }
 

@@ -47,7 +47,10 @@ export function MigrateDialog({
   const intent = useIntent(vm, what, profile || (plan.data?.profile ?? ""));
   // Only what stands against this plan: another destination may have other blockers.
   const blockers = plan.data?.blockers ?? [];
-  const overridden = blockers.filter((code) => overrides.includes(code));
+  const overridable = blockers.filter((code) =>
+    (plan.data?.findings ?? []).every((each) => each.code !== code || each.overridable),
+  );
+  const overridden = overridable.filter((code) => overrides.includes(code));
   const start = useMutation({
     mutationFn: () => startMigration({ vm, ...what, overrides: overridden, ...intent.order }),
     onSuccess: (migration) => navigate(`/migrations/${migration.id}`),
@@ -104,9 +107,9 @@ export function MigrateDialog({
           {isOffered(plan.data, copying) && (
             <CopyDisks plan={plan.data} copying={copying} choose={setCopying} />
           )}
-          {blockers.length > 0 && (
+          {overridable.length > 0 && (
             <FormGroup role="group" label="Override blockers" fieldId="overrides">
-              {blockers.map((code) => (
+              {overridable.map((code) => (
                 <Checkbox
                   key={code}
                   id={`override-${code}`}
