@@ -183,6 +183,7 @@ async def test_migrations_are_filtered_newest_first(api: Api) -> None:
         ({"vm": 7}, 422, ("vm", "invalid_value")),
         ({"profile": "x"}, 404, ("profile", "not_found")),
         ({"overrides": ["nope"]}, 422, ("overrides.0", "unknown_code")),
+        ({"overrides": ["copy_onto_itself"]}, 422, ("overrides.0", "final_code")),
         ({"overrides": "nope"}, 422, ("overrides", "invalid_value")),
         ({"dest": "b"}, 422, ("dest", "unknown_field")),
     ],

@@ -199,7 +199,8 @@ def _shared(disks: list[Disk], there: Mapping[str, DiskAtHost]) -> Iterator[Find
 
 def _of_shared(disk: Disk, at: DiskAtHost) -> Iterator[str]:
     same = at.is_same(disk)
-    # libvirt itself refuses files on file systems that hosts do not share, and no device.
+    # libvirt itself refuses files on file systems that hosts do not share, and no device
+    # (qemuMigrationSrcIsSafe of src/qemu/qemu_migration.c).
     unproven = "disk_may_differ" if disk.is_device and not disk.read_only else "disks_not_seen"
     if at.present is None:
         yield "disks_not_seen" if same else unproven

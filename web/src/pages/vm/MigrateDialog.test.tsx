@@ -202,3 +202,15 @@ test("a refused start shows what can be kept instead", async () => {
   await userEvent.click(screen.getByRole("button", { name: "Migrate" }));
   expect(await screen.findByRole("grid", { name: "Chosen settings" })).toBeVisible();
 });
+
+test("an override is offered where it lifts the blocker, and nowhere else", async () => {
+  const looked = finding("blocker", "copy_storage", "copy_may_overwrite");
+  const final = { ...finding("blocker", "copy_storage", "copy_onto_itself"), overridable: false };
+  planVm.mockResolvedValue(
+    plan({ blockers: [looked.code, final.code], findings: [looked, final] }),
+  );
+  await to("b");
+  await userEvent.click(await screen.findByLabelText("Override copy_may_overwrite"));
+  expect(screen.queryByLabelText("Override copy_onto_itself")).toBeNull();
+  expect(screen.getByRole("button", { name: "Migrate" })).toBeDisabled();
+});
