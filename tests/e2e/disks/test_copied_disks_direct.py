@@ -131,6 +131,22 @@ def test_a_disk_that_both_have_is_not_copied_onto_itself(service: Service, tmp_p
         assert [problem.code for problem in refused.value.problems] == ["copy_onto_itself"]
 
 
+def test_a_disk_that_is_not_copied_has_to_be_the_same_file(
+    service: Service, build: Build, tmp_path: Path
+) -> None:
+    """The guest would run on with what the QEMU that waits has."""
+    folders = [tmp_path / name for name in ("apart", "shared")]
+    for folder in folders:
+        folder.mkdir()
+    with pair(service, build, folders[0]) as it:
+        with pytest.raises(Refused) as refused:
+            it.migrate()
+        assert [problem.code for problem in refused.value.problems] == ["disk_differs"]
+    with pair(service, build, folders[1], same=True) as it:
+        done = it.ended(it.migrate())
+        assert (done["state"], done["problems"]) == ("completed", []), done["failure"]
+
+
 def test_the_sources_image_goes_where_nothing_else_names_it(
     service: Service, build: Build, tmp_path: Path
 ) -> None:
