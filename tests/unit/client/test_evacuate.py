@@ -49,6 +49,28 @@ def test_a_plan_names_the_disks_and_the_room() -> None:
     ]
 
 
+def test_remedies_are_told_of_all_that_stops_a_vm() -> None:
+    found = [
+        {"code": "final", "severity": "blocker", "remedy": "move it", "overridable": False},
+        {"code": "open", "severity": "blocker", "remedy": "look", "overridable": True},
+        {"code": "lifted", "severity": "blocker", "remedy": "nothing", "overridable": True},
+        {"code": "told", "severity": "warning", "remedy": "wait", "overridable": False},
+    ]
+    stays = {
+        **vm("db1"), "memory_bytes": 0, "priority": 0, "destination": "b", "state": "blocked",
+        "reason": "two things", "blockers": ["open"], "overrides": ["lifted", "final"],
+        "findings": found, "disks": [],
+    }  # fmt: skip
+    plan = {"vms": [stays], "rooms": [], "refused": {}, "movable": 0, "left": 1}
+    assert list(plan_lines(plan))[2:] == [
+        "db1: two things",
+        "  move it",
+        "  look",
+        "0 VMs would move, 1 would remain",
+        "to override: --override open",
+    ]
+
+
 def test_local_disks_are_asked_for(real: Api, vmtune: Vmtune) -> None:
     ran = vmtune("evacuate", "a", "--local-disks", "leave")
     assert ran.code == 0, ran.err  # the QEMU of the test has no disk
