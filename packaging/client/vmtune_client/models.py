@@ -1104,6 +1104,7 @@ class FindingView(TypedDict):
     message: str
     remedy: str
     evidence: dict[str, str | int]
+    overridable: bool
 
 
 class ForecastCheck(TypedDict):

@@ -4700,7 +4700,7 @@ export interface components {
             order: components["schemas"]["Order"];
             /**
              * Overrides
-             * @description Codes of blockers to override for all VMs; the values concerned are left out.
+             * @description Codes of blockers to override for all VMs; the values concerned are left out, but for those that say which disks are copied.
              * @default []
              */
             overrides: string[];
@@ -6915,7 +6915,7 @@ export interface components {
             }[] | null;
             /**
              * Overrides
-             * @description Codes of blockers to override; the values concerned are left out.
+             * @description Codes of blockers to override; the values concerned are left out, but for those that say which disks are copied.
              * @default []
              */
             overrides: string[];
