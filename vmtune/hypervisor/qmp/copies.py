@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vmtune.errors import CommandRefused, OutcomeUnknown
+from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.qemu.block_allowlist import COPY
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.replies import reading_reply
@@ -30,6 +30,7 @@ _LOOK_EVERY_S = 0.02
 _DRAINS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 30.0
 _READY, _ENDED = "ready", ("concluded", "null")
+_NBD = "nbd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +102,14 @@ async def export(
     :raise CommandRefused: it cannot listen, or exports something already.
     """
     server = await _listen(destination, host, port, socket, len(pairs))
-    for pair in pairs:
-        what = {"type": "nbd", "id": pair.name, "name": pair.name, "node-name": pair.there}
-        await destination.execute("block-export-add", {**what, "writable": True})
+    try:
+        for pair in pairs:
+            what = {"type": _NBD, "id": pair.name, "name": pair.name, "node-name": pair.there}
+            await destination.execute("block-export-add", {**what, "writable": True})
+    except VmtuneError:
+        with contextlib.suppress(VmtuneError):
+            await unexport(destination, started=True)
+        raise
     return server
 
 
@@ -257,23 +263,43 @@ async def _ended(source: Monitor, within_s: float) -> dict[str, Mapping[str, Any
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
-async def unexport(destination: Monitor) -> None:
+async def unexport(destination: Monitor, *, started: bool = False) -> None:
     """Remove the exports, and stop their server. Harmless where there is nothing; a server that
-    exports something else is another's."""
-    reply = await destination.execute("query-block-exports")
-    with reading_reply("its exports"):
-        ours = [str(each["id"]) for each in reply if str(each["id"]).startswith(COPY)]
+    exports something else by NBD is another's.
+
+    :param started: the server is vmtune's, though it may export nothing yet.
+    :raise OutcomeUnknown: an export does not end.
+    """
+    exports = await _exports(destination)
+    ours = [name for name in exports if name.startswith(COPY)]
     for name in ours:
         with contextlib.suppress(CommandRefused):
             await destination.execute("block-export-del", {"id": name, "mode": "hard"})
-    deadline = time.monotonic() + _ENDS_WITHIN_S
-    while ours and await destination.execute("query-block-exports"):
-        if time.monotonic() > deadline:
-            return
-        await asyncio.sleep(_LOOK_EVERY_S)
     if ours:
+        exports = await _without(destination, ours)
+    if (ours or started) and _NBD not in exports.values():
         with contextlib.suppress(CommandRefused):
             await destination.execute("nbd-server-stop")
+
+
+async def _without(destination: Monitor, ours: Sequence[str]) -> dict[str, str]:
+    """What is exported once *ours* are not any more."""
+    deadline = time.monotonic() + _ENDS_WITHIN_S
+    while not (exports := await _exports(destination)).keys().isdisjoint(ours):
+        if time.monotonic() > deadline:
+            raise OutcomeUnknown(
+                f"the exports of disks do not end within {_ENDS_WITHIN_S:g} s",
+                remedy="see query-block-exports",
+            )
+        await asyncio.sleep(_LOOK_EVERY_S)
+    return exports
+
+
+async def _exports(destination: Monitor) -> dict[str, str]:
+    """Their types by their names, whoever has made them."""
+    reply = await destination.execute("query-block-exports")
+    with reading_reply("its exports"):
+        return {str(each["id"]): str(each["type"]) for each in reply}
 
 
 def _broken(target: str, job: Mapping[str, Any] | None) -> CommandRefused:  # any JSON

@@ -38,6 +38,9 @@ class QmpDriver(QmpMigrations, QmpDisks):
         """Close all monitors. Migrations continue; callers that wait for one get an unknown end."""
         self._hub.close()
         await asyncio.gather(*(migration.let_go() for migration in tuple(self._migrations)))
+        for task in self._switching.values():
+            task.cancel()
+        await asyncio.gather(*self._switching.values(), return_exceptions=True)
         await self._folder.close()
 
     async def host_facts(self) -> HostFacts:

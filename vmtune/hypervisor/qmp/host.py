@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ class QmpHost:
         self._hub = EventHub()
         self._prior: dict[UUID, Prior] = {}
         self._migrations: set[DirectMigration] = set()
-        self._switching: set[UUID] = set()
+        self._switching: dict[UUID, asyncio.Task[None]] = {}
         self._aborted: set[UUID] = set()  # whose migration QEMU was asked to cancel
 
     @property

@@ -19,6 +19,7 @@ from vmtune.hypervisor.qmp import copies
 from vmtune.hypervisor.qmp.arrival import Arrival
 from vmtune.hypervisor.qmp.copies import Pair
 from vmtune.hypervisor.qmp.qemu import Qemu
+from vmtune.hypervisor.qmp.switchover import Switchover
 from vmtune.model.host.network import DirectAddress
 from vmtune.model.host.uri import in_brackets
 from vmtune.model.migration.prior import Prior, PriorSettings
@@ -288,21 +289,6 @@ class DirectMigration:
             return OutcomeUnknown(error.message, remedy="look again how it ended")
         return None
 
-    async def _switch_over(self) -> VmtuneError | None:
-        """The guest stands still: end the copies, and let the migration go on."""
-        monitor = self.source.qemu.monitor
-        try:
-            await copies.drain(monitor)
-            await copies.unexport(self.destination.qemu.monitor)
-            await monitor.execute("migrate-continue", {"state": "pre-switchover"})
-        except CommandRefused as refusal:
-            with contextlib.suppress(VmtuneError):
-                await monitor.execute("migrate_cancel")
-            return refusal
-        except VmtuneError as error:
-            return OutcomeUnknown(error.message, remedy="look again how it ended")
-        return None
-
     async def _look_at_both(self) -> None:
         """What is set now, noted before anything is."""
         there = await self.destination.look(_values_of(self._order, _DESTINATION))
@@ -378,8 +364,8 @@ class DirectMigration:
         error = await self._copy_first(uri) if self._copies else None
         if error is None:
             error = await self._end()
-        await self._drop_copies()
-        if not isinstance(error, OutcomeUnknown):
+        if not isinstance(error, OutcomeUnknown):  # else it may go on, and needs its copies
+            await self._drop_copies()
             try:
                 await self.arrival.ended(completed=error is None)
             except VmtuneError as failed:
@@ -391,27 +377,32 @@ class DirectMigration:
 
     async def _end(self) -> VmtuneError | None:
         incomplete = 0
-        waits = bool(self._copies)
-        broken: VmtuneError | None = None
+        switchover = Switchover(self.source.qemu.monitor, self.destination.qemu.monitor)
         while True:
             try:
                 snapshot = await self._look()
             except VmtuneError as error:
                 return OutcomeUnknown(error.message, remedy="look again how it ended")
-            if waits and snapshot.status is QemuStatus.PRE_SWITCHOVER:
-                waits = False
-                broken = await self._switch_over()
-                continue
-            if snapshot.status is QemuStatus.COMPLETED:
+            if self._waits(snapshot) and not switchover.told:
+                try:
+                    await switchover.look()
+                except VmtuneError:
+                    await asyncio.sleep(_COPIES_EVERY_S)
+            elif snapshot.status is QemuStatus.COMPLETED:
                 # 7.2 says so before the figures are there.
                 incomplete += 1
                 if snapshot.final or incomplete > _TOTALS_ATTEMPTS:
                     return None
                 await asyncio.sleep(_TOTALS_AFTER_S)
             elif snapshot.final or snapshot.status is QemuStatus.NONE:
+                broken = None if self.aborted else switchover.broken
                 return broken or _ended_badly(snapshot)
             else:
                 await self._news_of_it()
+
+    def _waits(self, snapshot: Snapshot) -> bool:
+        """Whether QEMU waits with the switchover for the copies' end."""
+        return bool(self._copies) and snapshot.status is QemuStatus.PRE_SWITCHOVER
 
     async def _look(self) -> Snapshot:
         monitor = self.source.qemu.monitor

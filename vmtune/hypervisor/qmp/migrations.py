@@ -7,9 +7,12 @@ import contextlib
 from collections.abc import Sequence
 from uuid import UUID
 
-from vmtune.errors import CommandRefused, HostUnreachable, OutcomeUnknown, TooLate
+import structlog
+
+from vmtune.errors import CommandRefused, HostUnreachable, OutcomeUnknown, TooLate, VmtuneError
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.hypervisor.qemu import control as qemu_control
+from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qemu.replies import reading_reply
 from vmtune.hypervisor.qmp import copies
 from vmtune.hypervisor.qmp.arrival import refuse_at_switchover
@@ -17,6 +20,7 @@ from vmtune.hypervisor.qmp.host import QmpHost
 from vmtune.hypervisor.qmp.migration import DirectMigration, Endpoint, as_cancelled, restore
 from vmtune.hypervisor.qmp.pairs import pairs_of
 from vmtune.hypervisor.qmp.recovery import recover
+from vmtune.hypervisor.qmp.switchover import Switchover
 from vmtune.model.host.network import direct_address
 from vmtune.model.migration.postcopy_figures import PostcopyFigures, read_postcopy_figures
 from vmtune.model.migration.prior import Prior
@@ -27,6 +31,8 @@ from vmtune.model.migration.record import (
     Totals,
     read_query_migrate,
 )
+
+log = structlog.get_logger(__name__)
 
 _HELD_UP_AFTER_S = 5.0
 
@@ -77,7 +83,7 @@ class QmpMigrations(QmpHost):
         with reading_reply("its migration"):
             snapshot = read_query_migrate(reply, at_ms)
         if snapshot.status is QemuStatus.PRE_SWITCHOVER and not self._own(vm):
-            await self._switch_over(vm)
+            self._take_over(vm)
         if snapshot.status is QemuStatus.SETUP:
             self._aborted.discard(vm)  # another one, whoever has begun it
         return as_cancelled(snapshot) if vm in self._aborted else snapshot
@@ -86,22 +92,23 @@ class QmpMigrations(QmpHost):
         """The VM's migrations that this process has begun and that have not ended."""
         return [each for each in self._migrations if each.source.qemu.uuid == vm]
 
+    def _take_over(self, vm: UUID) -> None:
+        """Go on, in the background, with a migration that copies disks and that nobody follows any
+        more: its guest stands until the copies are ended."""
+        task = self._switching.get(vm)
+        if task is None or task.done():
+            self._switching[vm] = asyncio.create_task(self._switch_over(vm), name=f"switch {vm}")
+
     async def _switch_over(self, vm: UUID) -> None:
-        """Go on with a migration that copies disks and whose starter has died since: its guest
-        stands until the copies are ended."""
-        if vm in self._switching:
-            return
-        self._switching.add(vm)
         try:
             monitor = (await self._folder.find(vm)).monitor
-            if await copies.has_copies(monitor):
-                await copies.drain(monitor)
-                await monitor.execute("migrate-continue", {"state": "pre-switchover"})
-        except CommandRefused:
-            qemu = await self._folder.find(vm)
-            await qemu.monitor.execute("migrate_cancel")
-        finally:
-            self._switching.discard(vm)
+            switchover = Switchover(monitor)
+            if not await copies.has_copies(monitor):
+                return  # another's
+            while not switchover.told and await _waits(monitor):
+                await switchover.look()
+        except VmtuneError as error:  # the next look begins anew
+            log.info("not switched over", vm=str(vm), reason=error.message)
 
     async def outgoing(self) -> Sequence[UUID]:
         """Of the QEMUs that are connected, those that migrate away: the others' monitors may be in
@@ -220,6 +227,12 @@ class QmpMigrations(QmpHost):
         known = prior or self._prior.get(vm)
         if known is not None:
             await restore(qemu, known, self.tunables)
+
+
+async def _waits(source: Monitor) -> bool:
+    reply = await source.execute("query-migrate")
+    with reading_reply("its migration"):
+        return read_query_migrate(reply).status is QemuStatus.PRE_SWITCHOVER
 
 
 def _direct(destination: Driver) -> QmpMigrations:
