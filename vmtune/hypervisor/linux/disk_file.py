@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,18 +143,34 @@ def names_beneath(file: Path) -> str:
 
 
 def opened_by(found: os.stat_result, but: Collection[int]) -> int | None:
-    """A process of this machine that has a file open; None where none that can be seen has.
+    """A process of this machine that has a file open; None where none has.
 
     :param but: processes that may.
+    :raise PermissionError: not every process lets this one see what it has open, as none of other
+        users' does where it is not root's; none of those that do has it.
     """
     wanted = found.st_dev, found.st_ino
+    unseen = not (PROC / "1").exists()  # a mount of /proc that hides processes (proc(5), hidepid)
     for folder in PROC.glob("[0-9]*"):
         if int(folder.name) in but:
             continue
-        with contextlib.suppress(OSError):
-            for place in (folder / "fd").iterdir():
-                with contextlib.suppress(OSError):
-                    seen = place.stat()
-                    if (seen.st_dev, seen.st_ino) == wanted:
-                        return int(folder.name)
+        try:
+            if wanted in _opened(folder):
+                return int(folder.name)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+        except OSError:
+            unseen = True
+    if unseen:
+        raise PermissionError("not every process lets vmtune see which files it has open")
     return None
+
+
+def _opened(process: Path) -> Iterator[tuple[int, int]]:
+    """The devices and inodes of the files that it has open."""
+    for place in (process / "fd").iterdir():
+        try:
+            seen = place.stat()
+        except FileNotFoundError:
+            continue  # it has just been closed
+        yield seen.st_dev, seen.st_ino

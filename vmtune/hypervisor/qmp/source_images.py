@@ -134,5 +134,8 @@ def _lies_beneath(file: Path, neighbours: Iterable[Path], identity: str) -> str:
 
 
 def _is_used(file: Path, found: os.stat_result, pid: int | None) -> str:
-    user = opened_by(found, {os.getpid(), *([pid] if pid is not None else [])})
+    try:
+        user = opened_by(found, {os.getpid(), *([pid] if pid is not None else [])})
+    except PermissionError as error:
+        return str(error)
     return "" if user is None else f"the process {user} has it open"

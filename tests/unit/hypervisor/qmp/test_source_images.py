@@ -13,6 +13,7 @@ import pytest
 
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.guard import OPEN
+from vmtune.hypervisor.linux import disk_file
 from vmtune.hypervisor.linux.disk_file import identity_of
 from vmtune.hypervisor.qmp.qemu import Qemu
 from vmtune.hypervisor.qmp.source_images import remove
@@ -54,6 +55,17 @@ def image(tmp_path: Path) -> Path:
     made = tmp_path / "disk.raw"
     made.write_bytes(b"of the guest")
     return made
+
+
+@pytest.fixture(autouse=True)
+def processes(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """/proc with this process and the first, which is none: who runs the tests need not be root."""
+    folder = tmp_path_factory.mktemp("proc")
+    (folder / "1").mkdir()
+    for name in ("sys", str(os.getpid())):
+        (folder / name).symlink_to(f"/proc/{name}")
+    monkeypatch.setattr(disk_file, "PROC", folder)
+    return folder
 
 
 def copied(image: Path, **fields: Any) -> CopiedDisk:
@@ -137,7 +149,7 @@ def test_so_does_one_that_another_qemu_has_or_may_have(image: Path) -> None:
     assert image.exists()
 
 
-def test_so_does_one_that_another_process_has_open(image: Path) -> None:
+def test_so_does_one_that_another_process_has_open(image: Path, processes: Path) -> None:
     async def held() -> str:
         process = await asyncio.create_subprocess_exec(
             "sh", "-c", 'exec 3<"$0"; echo; read _', str(image),
@@ -145,6 +157,7 @@ def test_so_does_one_that_another_process_has_open(image: Path) -> None:
         )  # fmt: skip
         assert process.stdin is not None and process.stdout is not None
         await process.stdout.readline()
+        (processes / str(process.pid)).symlink_to(f"/proc/{process.pid}")
         try:
             return await tried(copied(image), Said())
         finally:
@@ -153,3 +166,16 @@ def test_so_does_one_that_another_process_has_open(image: Path) -> None:
 
     assert "has it open" in asyncio.run(held())
     assert image.exists()
+
+
+def test_so_does_one_that_a_process_may_have_open(image: Path, processes: Path) -> None:
+    """Other users' are not shown to a service that is not root."""
+    (processes / "7").mkdir()
+    (processes / "7/fd").touch()  # cannot be listed
+    assert "not every process" in asyncio.run(tried(copied(image), Said()))
+    (processes / "7/fd").unlink()  # it has ended
+    (processes / "1").rmdir()
+    assert "not every process" in asyncio.run(tried(copied(image), Said()))
+    assert image.exists()
+    (processes / "1").mkdir()
+    assert asyncio.run(tried(copied(image), Said())) == ""
