@@ -110,10 +110,10 @@ async def finalize(
             await _reset(record, source, destination)
         if libvirt:
             await restore_arrived(record, destination)
-        await end_copies(record, end.state, destination, source=None if libvirt else source)
+        left = await end_copies(record, end.state, destination, source=None if libvirt else source)
         if record.disks:
             fields["disks"] = arrived(record.disks)
-        problems = (*paused, *lacks, *await find_old_copy(record, source))
+        problems = (*paused, *lacks, *left, *await find_old_copy(record, source))
     else:
         paused = await resume_if_paused(record, source)
         waits = None if libvirt else destination

@@ -42,6 +42,7 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.forecast.outlook import Outlook
+from vmtune.hypervisor.leftovers import ImagesLeft
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.intent.felt import Felt, with_kept
 from vmtune.model.host.facts import Connection
@@ -308,6 +309,9 @@ class MigrationSession:
         await self.notes.save(MigrationFields(disks=noted))
         try:
             made = await destination.prepare_images(vm, disks, incremental=incremental)
+        except ImagesLeft as refusal:
+            await self.notes.save(MigrationFields(disks=refusal.left))  # it is tried again
+            raise
         except CommandRefused:
             await self.notes.save(MigrationFields(disks=()))  # nothing is left of it
             raise

@@ -322,6 +322,7 @@ class Driver(Controls, Protocol):
 
         :raise CommandRefused: an image exists that would be overwritten, or one lacks that an
             incremental copy needs, or it could not be created. What this call has made is gone.
+        :raise ImagesLeft: likewise, but for what it has made and could not remove again.
         """
 
     async def release_images(
@@ -330,9 +331,11 @@ class Driver(Controls, Protocol):
         """Undo :meth:`prepare_images`, and remove images of a VM that does not run here. Harmless
         when repeated.
 
-        :param remove: one that was only intended is removed where nothing was written to it.
+        :param remove: one that was only intended is removed where nothing was written to it and
+            nothing else names it.
         :return: the paths of *remove* that are gone now.
         :raise CommandRefused: the VM runs here; nothing was removed.
+        :raise PoolsLeft: storage pools that were made for it stay.
         """
 
     async def remove_source_images(

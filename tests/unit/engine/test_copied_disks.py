@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -11,14 +12,16 @@ import pytest
 from tests.support.migrations import make_migration
 from tests.unit.engine.test_end_state import FAILED, LEFT, Host, Said
 from vmtune.engine import copied_disks, end_state
+from vmtune.engine.copied_disks import end_copies
 from vmtune.engine.end_state import Evidence
 from vmtune.engine.finalize import finalize
 from vmtune.engine.notes import Hosts
 from vmtune.errors import HostUnreachable
+from vmtune.hypervisor.leftovers import PoolsLeft
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, VmState
 from vmtune.model.migration.disks import CopiedDisk
-from vmtune.model.migration.record import MigrationFields, MigrationState, QemuStatus
+from vmtune.model.migration.record import MigrationFields, MigrationState, QemuStatus, Trigger
 from vmtune.model.plan.outcome import Outcome
 from vmtune.model.tunables.built_in import BUILT_IN
 
@@ -34,6 +37,8 @@ class ImageHost(Host):
     removed: Collection[str] | None = None
     away_for = 0
     """So many calls fail first."""
+    pools: Collection[str] = ()
+    """That cannot be removed."""
 
     async def release_images(
         self, vm: UUID, remove: Collection[CopiedDisk] = ()
@@ -42,7 +47,10 @@ class ImageHost(Host):
         if self.away_for >= 0:
             raise HostUnreachable("its libvirt is being started")
         self.removed = [disk.path for disk in remove]
-        return [disk.path for disk in remove if disk.created]
+        gone = [disk.path for disk in remove if disk.created]
+        if self.pools:
+            raise PoolsLeft(self.pools, gone)
+        return gone
 
     async def reset_after_migration(self, vm: UUID, prior: object = None) -> None: ...
 
@@ -78,8 +86,10 @@ async def ended(
     evidence: Evidence,
     away_for: int = 0,
     disks: tuple[CopiedDisk, ...] = DISKS,
+    pools: Collection[str] = (),
 ) -> tuple[MigrationFields, ImageHost]:
     destination = ImageHost(there)
+    destination.pools = pools
     destination.away_for = away_for
     hosts = cast(Hosts, Both(ImageHost(here), destination))
     record = make_migration(disks=disks)
@@ -118,6 +128,31 @@ async def test_what_was_only_intended_is_told_where_it_stays(
     fields, destination = await ended(FAILED, LEFT, Evidence(), disks=intended)
     assert destination.removed == ["/images/made"]
     assert codes(fields).count("image_left") == 1
+
+
+async def test_a_pool_that_stays_is_told_and_no_image_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(copied_disks, "RELEASES_WITHIN_S", 0.01)
+    fields, _ = await ended(FAILED, LEFT, Evidence(), pools=["vmtune-x-0"])
+    (problem,) = [each for each in fields["problems"] if each.code == "copies_not_ended"]
+    assert "vmtune-x-0" in problem.message
+    assert problem.remedy == "virsh pool-destroy vmtune-x-0"
+    assert "image_left" not in codes(fields)
+
+
+async def test_so_is_one_of_a_migration_that_has_completed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(copied_disks, "RELEASES_WITHIN_S", 0.01)
+    destination = ImageHost(LEFT)
+    destination.pools = ["vmtune-x-0"]
+    host, record = cast(Driver, destination), make_migration(disks=DISKS)
+    (problem,) = await end_copies(record, MigrationState.COMPLETED, host)
+    assert problem.code == "copies_not_ended"
+    assert destination.removed == []
+    others = replace(record, trigger=Trigger.OBSERVED)
+    assert await end_copies(others, MigrationState.COMPLETED, host) == ()
 
 
 SPLIT: Said = (VmState.PAUSED, QemuStatus.POSTCOPY_PAUSED)

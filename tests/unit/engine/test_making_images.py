@@ -12,6 +12,7 @@ from tests.support.migrations import make_migration
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.session import MigrationSession
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
+from vmtune.hypervisor.leftovers import ImagesLeft
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import Connection
@@ -79,6 +80,12 @@ async def test_the_intention_is_recorded_before_anything_is_made() -> None:
 async def test_nothing_is_recorded_of_what_was_refused() -> None:
     kept, _ = await made(CommandRefused("it exists"))
     assert kept.disks[-1] == ()
+
+
+async def test_what_was_made_and_could_not_be_removed_again_stays_recorded() -> None:
+    left = (CopiedDisk("vda", "/x", created=True),)
+    kept, _ = await made(ImagesLeft(CommandRefused("no room"), left))
+    assert kept.disks[-1] == left
 
 
 @pytest.mark.parametrize("lost", [OutcomeUnknown("the connection was lost")])

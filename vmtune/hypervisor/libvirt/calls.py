@@ -229,6 +229,11 @@ class Pool:
         self._raw = raw
         self._errors = connection.errors
 
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self._raw.name())
+
     def look(self) -> tuple[frozenset[str], int]:
         """The names in it right now, and the bytes that are free."""
         with self._errors():
@@ -265,6 +270,7 @@ EventCallback = Callable[[str, UUID, tuple[Any, ...]], None]  # any: as each eve
 """Called in libvirt's event thread with the event's name, the VM, and what it says."""
 
 _ACTIVE_POOLS = "VIR_CONNECT_LIST_STORAGE_POOLS_ACTIVE"
+_INACTIVE_POOLS = "VIR_CONNECT_LIST_STORAGE_POOLS_INACTIVE"
 _EVENTS = (
     "VIR_DOMAIN_EVENT_ID_LIFECYCLE",
     "VIR_DOMAIN_EVENT_ID_MIGRATION_ITERATION",
@@ -346,9 +352,16 @@ class Connection:
 
     def pools_named(self, prefix: str) -> list[Pool]:
         """The active storage pools whose names begin so."""
+        return [pool for pool in self._pools(_ACTIVE_POOLS) if pool.name.startswith(prefix)]
+
+    def inactive_pools(self) -> list[Pool]:
+        """The storage pools that are defined and not active."""
+        return self._pools(_INACTIVE_POOLS)
+
+    def _pools(self, kind: str) -> list[Pool]:
         with self.errors():
-            active = self._raw.listAllStoragePools(self.library.flags(_ACTIVE_POOLS))
-            return [Pool(self, raw) for raw in active if raw.name().startswith(prefix)]
+            found = self._raw.listAllStoragePools(self.library.flags(kind))
+            return [Pool(self, raw) for raw in found]
 
     def define(self, xml: str) -> None:
         """Store a persistent configuration."""

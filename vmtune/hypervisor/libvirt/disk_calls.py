@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
+from vmtune.hypervisor.leftovers import PoolsLeft
 from vmtune.hypervisor.libvirt import images, source_images
 from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.daemon import LibvirtDaemon
 from vmtune.hypervisor.libvirt.disks import copy_jobs_of, measured_disks
 from vmtune.hypervisor.libvirt.hardware import read_offer
+from vmtune.hypervisor.libvirt.pools import forget_pools
 from vmtune.hypervisor.qemu import block_export, copy_jobs, qcow2
 from vmtune.hypervisor.qemu.block_export import BlockNode, Export
 from vmtune.model.host.disks import Disk
@@ -47,10 +49,13 @@ class LibvirtDisks(LibvirtDaemon):
         """As :func:`~vmtune.hypervisor.libvirt.images.remove_images`."""
 
         def call(connection: Connection) -> Collection[str]:
+            gone: Collection[str] = ()
             if remove:
-                return images.remove_images(connection, vm, remove)
-            images.forget_pools(connection, vm)
-            return ()
+                gone = images.remove_images(connection, vm, remove, self._local())
+            left = forget_pools(connection, vm)
+            if left:
+                raise PoolsLeft(left, gone)
+            return gone
 
         return await self._link.change(call)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from uuid import UUID
 from xml.etree.ElementTree import Element
@@ -12,6 +12,7 @@ from vmtune.errors import NotFound
 from vmtune.hypervisor.libvirt.calls import Connection, Domain
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
+from vmtune.hypervisor.libvirt.file_names import Names, configurations
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 from vmtune.hypervisor.linux.disk_file import may_enter
 from vmtune.hypervisor.qemu.block_allowlist import LIBVIRT_COPY
@@ -120,7 +121,7 @@ def look_at_disks(
     if not named:
         return {}
     user = _user_of_qemus(connection)
-    users = _users(connection, vm)
+    uses = _uses(connection, vm)
 
     def look(path: str) -> DiskAtHost:
         if daemon is not None:
@@ -131,8 +132,10 @@ def look_at_disks(
     for disk in named:
         at = look(disk.path)
         missing = tuple(path for path in disk.backing if look(path).present is False)
-        name, running = users.get(disk.path, ("", False))
-        found[disk.target] = replace(at, backing_missing=missing, used_by=name, in_use=running)
+        used = _used(uses, Names(disk.path, daemon))
+        found[disk.target] = replace(
+            at, backing_missing=missing, used_by=used.vm, in_use=used.running
+        )
     return found
 
 
@@ -153,24 +156,40 @@ def _user_of_qemus(connection: Connection) -> tuple[int, int] | None:
     return None
 
 
-def _users(connection: Connection, vm: UUID) -> dict[str, tuple[str, bool]]:
-    """Which other VM of the host has a path as a disk, or beneath one; and whether it runs and may
-    write to it. One that runs comes first."""
-    users: dict[str, tuple[str, bool]] = {}
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A path that a VM has as a disk, or beneath one.
+
+    :param running: the VM runs, and may write to it.
+    """
+
+    vm: str = ""
+    path: str = ""
+    running: bool = False
+
+
+def _uses(connection: Connection, vm: UUID) -> list[_Use]:
+    """What the other VMs of the host have, now and at their next start; what runs comes first."""
+    uses: list[_Use] = []
     for domain in connection.domains():
         try:
             status = domain.status()
             if status.uuid == vm or status.arriving:
                 continue
-            disks = read_disks(parse(domain.xml()))
+            read = [read_disks(parse(text)) for text in configurations(domain)]
         except (LibvirtRefused, NotFound):
             continue  # it has just gone
-        for disk in disks:
-            writes = status.has_monitor and not (disk.read_only or disk.shareable)
-            for path, running in ((disk.path, writes), *((p, False) for p in disk.backing)):
-                if path and (path not in users or running):
-                    users[path] = status.name, running
-    return users
+        for number, disk in ((n, disk) for n, disks in enumerate(read) for disk in disks):
+            now = number == 0 and status.has_monitor
+            writes = now and not (disk.read_only or disk.shareable)
+            uses.append(_Use(status.name, disk.path, writes))
+            uses += (_Use(status.name, path) for path in disk.backing)
+    return sorted((use for use in uses if use.path), key=lambda use: not use.running)
+
+
+def _used(uses: Sequence[_Use], names: Names) -> _Use:
+    """By which VM a file is used, whatever it calls it."""
+    return next((use for use in uses if names.has(use.path)), _Use())
 
 
 def _in_pool(connection: Connection, path: str, user: tuple[int, int] | None = None) -> DiskAtHost:

@@ -15,7 +15,7 @@ from vmtune.hypervisor.libvirt import domain_xml as libvirt_xml
 from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.linux.dirty_ring import ask_ring_reset
-from vmtune.hypervisor.linux.disk_file import look_at_disk
+from vmtune.hypervisor.linux.disk_file import identity_of, look_at_disk
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.linux.qemu_process import PROC, QemuProcess, has_capability
 from vmtune.model.host import facts
@@ -100,6 +100,13 @@ class LocalDaemon:
         :param user: that its QEMUs run as, with the group.
         """
         return look_at_disk(self._folder / "root", path, user)
+
+    def identity_at(self, path: str) -> str:
+        """Which file or device it sees there; empty where that cannot be seen."""
+        try:
+            return identity_of((self._folder / "root" / path.lstrip("/")).stat())
+        except OSError:
+            return ""
 
     def optmem_max_bytes(self) -> int | None:
         """net.core.optmem_max of its network: since Linux 6.8 each has its own."""

@@ -9,18 +9,22 @@ block.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
 from uuid import UUID
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from vmtune.errors import CommandRefused, NotFound
+from vmtune.hypervisor.leftovers import ImagesLeft
 from vmtune.hypervisor.libvirt.calls import Connection, Pool
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
+from vmtune.hypervisor.libvirt.host import LocalDaemon
+from vmtune.hypervisor.libvirt.naming import find_user
+from vmtune.hypervisor.libvirt.pools import PoolInactive, folder_pool, forgotten_pools
 from vmtune.model.host.disks import Qcow2
 from vmtune.model.migration.disks import CopiedDisk, fresh_qcow2_bytes
 
@@ -37,6 +41,7 @@ def make_ready(
 
     :raise CommandRefused: an image exists that must not, or lacks that must exist, or its folder
         cannot be used; nothing that was made stays, nor a pool of vmtune's.
+    :raise ImagesLeft: likewise, and what was made could not be removed again.
     """
     made: list[CopiedDisk] = []
     try:
@@ -47,14 +52,30 @@ def make_ready(
             if pool is not None and not incremental and _is_known(disk)
         ]
         _create_all(to_make, made)
-    except CommandRefused:
-        with suppress(CommandRefused):
-            remove_images(connection, vm, [replace(disk, created=True) for disk in made])
+    except CommandRefused as refusal:
+        left = _undone(connection, vm, [replace(disk, created=True) for disk in made])
+        if left:
+            raise ImagesLeft(refusal, left) from refusal
         raise
     return tuple(
-        disk if pool is None else replace(disk, created=not incremental)
+        disk if pool is None or incremental else _to_be(disk)
         for disk, pool in zip(disks, pools, strict=True)
     )
+
+
+def _to_be(disk: CopiedDisk) -> CopiedDisk:
+    """*disk* whose image was created; or libvirt is about to create it, and nobody knows yet
+    whether it does before somebody else."""
+    known = _is_known(disk)
+    return replace(disk, created=known, intended=not known)
+
+
+def _undone(connection: Connection, vm: UUID, made: list[CopiedDisk]) -> tuple[CopiedDisk, ...]:
+    """Remove what was just made; what stays of it."""
+    gone: Collection[str] = ()
+    with suppress(CommandRefused):
+        gone = remove_images(connection, vm, made)
+    return tuple(disk for disk in made if disk.path not in gone)
 
 
 def _create_all(to_make: Sequence[tuple[CopiedDisk, Pool]], made: list[CopiedDisk]) -> None:
@@ -69,7 +90,8 @@ def _create_all(to_make: Sequence[tuple[CopiedDisk, Pool]], made: list[CopiedDis
         else:
             failed.append(error)
     if failed:
-        raise failed[0]
+        # Where one is lost, it is not known what was made: that is not to be taken for a refusal.
+        raise next((e for e in failed if not isinstance(e, CommandRefused)), failed[0])
 
 
 def _pool_of(
@@ -82,6 +104,13 @@ def _pool_of(
     try:
         pool = folder_pool(connection, vm, path.parent)
         names, _ = pool.look()
+    except PoolInactive as refusal:
+        raise CommandRefused(
+            f"the destination cannot use the folder of {disk.path}: {refusal.message}",
+            field="values.copy_storage",
+            code=refusal.problems[0].code,
+            remedy=refusal.problems[0].remedy,
+        ) from refusal
     except LibvirtRefused as refusal:
         raise CommandRefused(
             f"the destination cannot use the folder of {disk.path}: {refusal.message}",
@@ -150,39 +179,18 @@ def _as_made(target: Element, made: Qcow2) -> None:
                 SubElement(parent, name)
 
 
-def folder_pool(connection: Connection, vm: UUID, folder: PurePosixPath) -> Pool:
-    """The pool that is *folder*; one of vmtune's own for *vm* where there is none.
-
-    :raise LibvirtRefused: the folder cannot be used.
-    """
-    pool = connection.pool_at(str(folder))
-    if pool is not None:
-        return pool
-    number = len(connection.pools_named(_prefix(vm)))
-    root = Element("pool", type="dir")
-    SubElement(root, "name").text = f"{_prefix(vm)}{number}"
-    SubElement(SubElement(root, "target"), "path").text = str(folder)
-    return connection.create_pool(tostring(root, encoding="unicode"))
-
-
-def _prefix(vm: UUID) -> str:
-    return f"vmtune-{vm}-"
-
-
-def forget_pools(connection: Connection, vm: UUID) -> None:
-    """Let libvirt forget the pools of vmtune's for *vm*. Harmless when repeated."""
-    for pool in connection.pools_named(_prefix(vm)):
-        with suppress(LibvirtRefused):
-            pool.deactivate()
-
-
 def remove_images(
-    connection: Connection, vm: UUID, disks: Collection[CopiedDisk]
+    connection: Connection,
+    vm: UUID,
+    disks: Collection[CopiedDisk],
+    daemon: LocalDaemon | None = None,
 ) -> tuple[str, ...]:
     """Remove images of a VM that does not run on this host; and forget the pools. Harmless when
     repeated.
 
-    :param disks: one that was only intended is removed where nothing was written to it.
+    :param disks: one that was only intended is removed where nothing was written to it, and
+        nothing else of the host names it.
+    :param daemon: as :func:`~vmtune.hypervisor.libvirt.naming.find_user` has it.
     :return: the paths of those that are gone now, that were gone before included.
     :raise CommandRefused: the VM runs here; nothing is removed.
     """
@@ -195,19 +203,12 @@ def remove_images(
                 remedy="look at where the VM is",
             )
     with forgotten_pools(connection, vm):
-        return tuple(disk.path for disk in disks if _removed(connection, vm, disk))
+        return tuple(disk.path for disk in disks if _removed(connection, vm, disk, daemon))
 
 
-@contextmanager
-def forgotten_pools(connection: Connection, vm: UUID) -> Iterator[None]:
-    """Have libvirt forget the pools of vmtune's for *vm* at the block's end."""
-    try:
-        yield
-    finally:
-        forget_pools(connection, vm)
-
-
-def _removed(connection: Connection, vm: UUID, disk: CopiedDisk) -> bool:
+def _removed(
+    connection: Connection, vm: UUID, disk: CopiedDisk, daemon: LocalDaemon | None
+) -> bool:
     path = PurePosixPath(disk.path)
     if path.is_relative_to(DEVICES):
         return not disk.created
@@ -216,8 +217,10 @@ def _removed(connection: Connection, vm: UUID, disk: CopiedDisk) -> bool:
         names, _ = pool.look()
         if path.name not in names:
             return True
-        if not disk.created and not is_fresh(pool.volume_xml(path.name), disk):
-            return False
+        if not disk.created:
+            fresh = is_fresh(pool.volume_xml(path.name), disk)
+            if not fresh or find_user(connection, vm, disk.path, daemon):
+                return False
         pool.delete(path.name)
     except LibvirtRefused:
         return False

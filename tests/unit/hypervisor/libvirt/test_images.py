@@ -9,11 +9,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from tests.unit.hypervisor.libvirt.test_source_images import Machine
 from vmtune.errors import CommandRefused, NotFound
+from vmtune.hypervisor.leftovers import ImagesLeft
 from vmtune.hypervisor.libvirt.calls import Connection
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
-from vmtune.hypervisor.libvirt.images import is_fresh, make_ready
+from vmtune.hypervisor.libvirt.images import is_fresh, make_ready, remove_images
 from vmtune.model.host.disks import Qcow2
 from vmtune.model.migration.disks import CopiedDisk, fresh_qcow2_bytes
 
@@ -66,12 +68,16 @@ class Folder:
     """A storage pool, and what was created in it.
 
     :param together: images that are created at the same moment, or it fails.
+    :param refuses: the name of one that is not created.
+    :param keeps: nothing is deleted.
     """
 
-    def __init__(self, *there: str, together: int = 1, refuses: str = "") -> None:
+    def __init__(
+        self, *there: str, together: int = 1, refuses: str = "", keeps: bool = False
+    ) -> None:
         self.names = set(there)
         self._barrier = Barrier(together)
-        self._refuses = refuses
+        self._refuses, self._keeps = refuses, keeps
         self.asked: list[str] = []
 
     def look(self) -> tuple[frozenset[str], int]:
@@ -86,18 +92,44 @@ class Folder:
         self.asked.append(xml)
 
     def delete(self, name: str) -> None:
+        if self._keeps:
+            raise LibvirtRefused("permission denied")
         self.names.remove(name)
+
+    def xml(self) -> str:
+        return "<pool type='dir'><target><path>/i</path></target></pool>"
+
+    name = "archive"
+
+    def volume_xml(self, name: str) -> str:
+        return volume("raw")
 
 
 class Libvirt:
-    """One that has a pool at /i, and no VM."""
+    """One that has a pool at /i, and no VM.
 
-    def __init__(self, folder: Folder) -> None:
-        self._folder = folder
+    :param active: whether that pool is.
+    :param domains: VMs that are not migrated.
+    """
 
-    def pool_at(self, path: str) -> Folder:
+    def __init__(self, folder: Folder, *domains: Machine, active: bool = True) -> None:
+        self._folder, self._domains, self._active = folder, domains, active
+
+    def pool_at(self, path: str) -> Folder | None:
         assert path == "/i"
-        return self._folder
+        return self._folder if self._active else None
+
+    def create_pool(self, xml: str) -> None:
+        raise LibvirtRefused("Storage source conflict with pool: 'archive'", 9)
+
+    def inactive_pools(self) -> list[Folder]:
+        return [] if self._active else [self._folder]
+
+    def active_pools(self) -> list[Folder]:
+        return [self._folder]
+
+    def domains(self) -> list[Machine]:
+        return list(self._domains)
 
     def pools_named(self, prefix: str) -> list[Folder]:
         return []
@@ -128,6 +160,41 @@ def test_where_one_cannot_be_created_the_others_are_removed(refuses: str) -> Non
     with pytest.raises(CommandRefused, match="no space left"):
         make(folder, *TWO)
     assert folder.names == {"another"}
+
+
+def test_what_was_made_and_stays_is_told() -> None:
+    """It is recorded, and tried again."""
+    folder = Folder(together=2, refuses="vdb", keeps=True)
+    with pytest.raises(ImagesLeft, match="no space left") as refused:
+        make(folder, *TWO)
+    assert [(disk.path, disk.created) for disk in refused.value.left] == [("/i/vda", True)]
+    assert refused.value.problems[0].code == "copy_not_created"
+
+
+def test_what_libvirt_creates_itself_is_not_said_to_be_made() -> None:
+    """Somebody else may create it before: it is removed only where it is empty."""
+    folder = Folder()
+    (made,) = make(folder, replace(TWO[0], format="vmdk"))
+    assert (made.created, made.intended) == (False, True)
+    assert folder.asked == []
+
+
+def test_an_empty_image_that_another_vm_names_is_not_removed() -> None:
+    """An operator may have created it for that one."""
+    disk = replace(RAW, path="/i/x")
+    for machines, gone in (((Machine("/i/x"),), ()), ((Machine("/y"),), ("/i/x",))):
+        folder = Folder("x")
+        found = remove_images(cast(Connection, Libvirt(folder, *machines)), uuid4(), [disk])
+        assert (found, folder.names) == (gone, set() if gone else {"x"})
+
+
+def test_the_pool_of_the_folder_may_have_to_be_started() -> None:
+    libvirt = Libvirt(Folder(), active=False)
+    with pytest.raises(CommandRefused, match="pool archive of the folder /i") as refused:
+        make_ready(cast(Connection, libvirt), uuid4(), [TWO[0]], incremental=False)
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.field) == ("copy_pool_inactive", "values.copy_storage")
+    assert "virsh pool-start archive" in problem.remedy
 
 
 def test_nothing_is_created_where_one_exists() -> None:

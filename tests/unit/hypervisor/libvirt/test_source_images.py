@@ -78,6 +78,18 @@ class Folder:
         del self.files[name]
 
 
+class Inactive:
+    """A pool that is defined, and not active."""
+
+    name = "archive"
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def xml(self) -> str:
+        return f"<pool type='dir'><target><path>{self._path}</path></target></pool>"
+
+
 class Host:
     """A libvirt's connection; no folder but those is one of images."""
 
@@ -88,6 +100,8 @@ class Host:
         self._machines, self._here = machines, here
         self._folders = [self.images, *more]
         self.made: list[str] = []
+        self.refuses = "cannot open path '/some': No such file or directory"
+        self.inactive: list[Inactive] = []
 
     def domain(self, vm: UUID) -> Machine:
         if self._here is None:
@@ -102,10 +116,13 @@ class Host:
 
     def create_pool(self, xml: str) -> Folder:
         self.made.append(xml)
-        raise LibvirtRefused("there is no such folder", 38)
+        raise LibvirtRefused(self.refuses, 38)
 
     def active_pools(self) -> list[Folder]:
         return self._folders
+
+    def inactive_pools(self) -> list[Inactive]:
+        return self.inactive
 
     def pools_named(self, prefix: str) -> list[Any]:
         return []
@@ -148,6 +165,19 @@ def test_the_folders_of_vms_that_do_not_run_are_looked_into() -> None:
     assert any("/some" in xml for xml in host.made)
 
 
+def test_an_image_stays_where_nobody_can_look_into_such_a_folder() -> None:
+    """libvirt takes no second pool of a folder, be its own active or not."""
+    host = Host(Machine("/y", state=VmState.SHUT_OFF))
+    host.refuses = "Storage source conflict with pool: 'archive'"
+    host.inactive = [Inactive("/other"), Inactive("/some")]
+    stays = tried(host)
+    assert "pool archive of the folder /some is not active" in stays
+    assert "virsh pool-start archive" in stays
+    host.inactive = []
+    assert "Storage source conflict" in tried(host)
+    assert host.images.deleted == []
+
+
 @pytest.mark.parametrize("state", [VmState.RUNNING, VmState.SHUT_OFF])
 def test_nothing_is_removed_where_the_vm_is_still_here(state: VmState) -> None:
     host = Host(here=Machine(DISK.path, state=state))
@@ -162,8 +192,11 @@ class Daemon:
     def __init__(self, **files: str) -> None:
         self._files = {f"/images/{name}": identity for name, identity in files.items()}
 
-    def look_at(self, path: str) -> DiskAtHost:
-        return DiskAtHost(identity=self._files.get(path, ""))
+    def look_at(self, path: str, user: object = None) -> DiskAtHost:
+        return DiskAtHost(identity=self.identity_at(path))
+
+    def identity_at(self, path: str) -> str:
+        return self._files.get(path, "")
 
 
 def test_another_file_of_that_name_stays_and_so_does_one_of_two_names() -> None:
@@ -174,5 +207,5 @@ def test_another_file_of_that_name_stays_and_so_does_one_of_two_names() -> None:
     assert "names it" in tried(host, disk, Daemon(x="device:1", name2="device:1"))
     assert tried(host, CopiedDisk("vda", "/images/x", format="raw")).startswith("it is of the form")
     assert tried(host, CopiedDisk("vda", "/dev/vg/x")) == "it is a device"
-    assert tried(host, CopiedDisk("vda", "/gone/x")) == "there is no such folder"
+    assert "No such file" in tried(host, CopiedDisk("vda", "/gone/x"))
     assert host.images.deleted == []
