@@ -10,6 +10,7 @@ import structlog
 from vmtune.engine.notes import Notes
 from vmtune.errors import CommandRefused, TooLate, VmtuneError
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.migration.copy_changes import last_bandwidth
 from vmtune.model.migration.record import Migration, MigrationFields, Trigger
 from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.model.tunables.rows.storage import COPY_BANDWIDTH
@@ -20,7 +21,8 @@ log = structlog.get_logger(__name__)
 class CopyPace:
     """Sets the bandwidth that a record wants of its copies, of each once it has begun.
 
-    Copies that others have begun are left to them, and so are those that a user has changed.
+    Where a user has set another since, copies that begin later get that. Copies that others have
+    begun are left to them.
     """
 
     def __init__(self, notes: Notes) -> None:
@@ -32,12 +34,11 @@ class CopyPace:
 
         :param going: the targets of disks that are copied right now.
         """
-        wanted = record.wanted.get(COPY_BANDWIDTH)
+        by_user = last_bandwidth(record.step_records)
+        wanted = record.wanted.get(COPY_BANDWIDTH) if by_user is None else by_user
         new = [target for target in going if target not in self._set]
         if not isinstance(wanted, int) or not new or record.trigger is Trigger.OBSERVED:
             return
-        if any(step.number is None for step in record.step_records):
-            return  # a user has set something since
         try:
             await source.help_copies(record.vm, new, wanted)
         except TooLate:
@@ -50,6 +51,8 @@ class CopyPace:
         else:
             status, seen, why = Status.EFFECTIVE, wanted, ""
         self._set.update(new)
+        if by_user is not None and status is Status.EFFECTIVE:
+            return  # it is not what the record wanted
         await self._notes.save(
             MigrationFields(
                 outcomes=tuple(

@@ -39,6 +39,7 @@ class Basis:
     :param compressed: pages are compressed.
     :param history: the migrations that say what the path carries, the newest first.
     :param beyond: for how long guests stand still beyond their downtime limit on this path.
+    :param copy_ms: how long local disks are copied before the memory; 0 where none is.
     """
 
     probe: DirtyProbe
@@ -46,6 +47,7 @@ class Basis:
     compressed: bool = False
     history: tuple[UUID, ...] = ()
     beyond: Beyond | None = None
+    copy_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +80,29 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
         return Judgement(False, None, None, None, said)
     course = _course(intent, basis)
     deadline_ms = _deadline_ms(intent)
-    if course.ends and course.left_ms <= deadline_ms * _NEAR:
-        sure = course.left_ms <= deadline_ms
+    total_ms = basis.copy_ms + course.left_ms
+    if course.ends and total_ms <= deadline_ms * _NEAR:
+        sure = total_ms <= deadline_ms
         needs = Means.THROTTLE if _throttle_needed(intent, basis) else None
         still_ms = course.silence_ms + (0 if beyond is None else beyond.ms)
         if silence is not None:  # the limit leaves room for it
             still_ms = min(still_ms, silence)
-        took, still = _time(course.left_ms), _time(still_ms)
+        took, still = _took(total_ms, basis), _time(still_ms)
         said = f"expected to end after {took}, with {still} of silence"
-        return Judgement(sure or None, needs, course.left_ms, still_ms, said)
+        return Judgement(sure or None, needs, total_ms, still_ms, said)
     sending_ms = _sending_ms(basis) + _RESCUE_MS
+    rescued_ms = basis.copy_ms + sending_ms
     for means in (Means.POSTCOPY, Means.PAUSE):
         paused = means is Means.PAUSE
-        if not intent.allows(means) or sending_ms > deadline_ms:
+        if not intent.allows(means) or rescued_ms > deadline_ms:
             continue
         if paused and intent.max_silence_ms is not None:
             continue  # only once the silence is relaxed
-        said = f"{means} ends it within some {_time(sending_ms)}; pre-copy alone {_why(course)}"
-        return Judgement(True, means, sending_ms, sending_ms if paused else None, said)
-    said = f"by all that may be used it {_why(course)}"
-    return Judgement(False, None, course.left_ms if course.ends else None, None, said)
+        ended, alone = _took(rescued_ms, basis), _why(course, basis)
+        said = f"{means} ends it within some {ended}; pre-copy alone {alone}"
+        return Judgement(True, means, rescued_ms, sending_ms if paused else None, said)
+    said = f"by all that may be used it {_why(course, basis)}"
+    return Judgement(False, None, total_ms if course.ends else None, None, said)
 
 
 def nearest(intent: Intent, basis: Basis) -> tuple[Intent, ...]:
@@ -208,7 +213,7 @@ def _throttle_needed(intent: Intent, basis: Basis) -> bool:
         return False
     without = replace(intent, may=tuple(m for m in intent.may if m is not Means.THROTTLE))
     course = _course(without, basis)
-    return not course.ends or course.left_ms > _deadline_ms(intent)
+    return not course.ends or basis.copy_ms + course.left_ms > _deadline_ms(intent)
 
 
 def _deadline_ms(intent: Intent) -> float:
@@ -222,8 +227,15 @@ def _sending_ms(basis: Basis) -> float:
     return used_bytes(basis.probe).likely * share / pace * 1000
 
 
-def _why(course: Course) -> str:
-    return f"takes about {_time(course.left_ms)}" if course.ends else "would not end"
+def _why(course: Course, basis: Basis) -> str:
+    if not course.ends:
+        return "would not end"
+    return f"takes about {_took(basis.copy_ms + course.left_ms, basis)}"
+
+
+def _took(ms: float, basis: Basis) -> str:
+    """A whole migration's time, with the part of it that its disks take."""
+    return f"{_time(ms)} ({_time(basis.copy_ms)} for the disks)" if basis.copy_ms else _time(ms)
 
 
 def _time(ms: float) -> str:

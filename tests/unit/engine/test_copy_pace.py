@@ -15,13 +15,19 @@ from vmtune.engine.notes import Notes
 from vmtune.errors import CommandRefused, HostUnreachable, TooLate, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.copy_changes import change_of_copies
 from vmtune.model.migration.record import Migration, Trigger
 from vmtune.model.plan.outcome import Outcome, Status
+from vmtune.model.tunables.tunable import Value
 
 NAME = "copy_bandwidth_bytes_per_s"
 WAITS = Outcome(NAME, Status.PENDING_MIGRATION, 7)
 OTHER = Outcome("tls", Status.EFFECTIVE, True, True)
-BY_USER = StepRecord(None, 5, 0, "of the copies", "requested by a user", StepEffect.DONE)
+
+
+def changed(effect: StepEffect = StepEffect.DONE, **values: Value) -> StepRecord:
+    """What a user has changed of the copies."""
+    return StepRecord(None, 5, 0, change_of_copies(values), "requested by a user", effect)
 
 
 class Source:
@@ -70,13 +76,39 @@ async def test_no_limit_is_a_value_too() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"wanted": {}}, {"trigger": Trigger.OBSERVED}, {"step_records": (BY_USER,)}],
-    ids=["not wanted", "begun by others", "changed by a user"],
+    [{"wanted": {}}, {"trigger": Trigger.OBSERVED}],
+    ids=["not wanted", "begun by others"],
 )
 async def test_what_is_not_to_be_changed_is_left(fields: dict[str, Any]) -> None:
     source = Source()
     assert await looked(Kept(**fields), source, ["vda"]) == WAITS
     assert source.asked == []
+
+
+@pytest.mark.parametrize("limit", [0, 1, 9999, 1 << 20, 400 << 20, (1 << 40) + 1])
+async def test_a_copy_that_begins_later_gets_what_a_user_has_set(limit: int) -> None:
+    step = changed(max_bandwidth_bytes_per_s=limit, copy_synchronous_writes=True)
+    for wanted in ({NAME: 7}, {}):
+        source = Source()
+        kept = Kept(wanted=wanted, step_records=(step,))
+        assert await looked(kept, source, ["vda"], ["vda", "vdb"]) == WAITS
+        assert source.asked == [(["vda"], limit), (["vdb"], limit)]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        changed(copy_synchronous_writes=True),
+        changed(StepEffect.REFUSED, max_bandwidth_bytes_per_s=9),
+        StepRecord(0, 5, 0, "set max_bandwidth_bytes_per_s to 9 B/s", "", StepEffect.DONE),
+    ],
+    ids=["another change", "refused", "of the memory"],
+)
+async def test_what_else_a_user_changes_leaves_it(step: StepRecord) -> None:
+    source = Source()
+    outcome = await looked(Kept(step_records=(step,)), source, ["vda"], ["vda", "vdb"])
+    assert source.asked == [(["vda"], 7), (["vdb"], 7)]
+    assert outcome.status is Status.EFFECTIVE
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -40,6 +41,21 @@ def test_a_deadline_just_missed_is_not_refused() -> None:
     assert found.total_ms is not None
     assert 10_000 < found.total_ms < 11_000
     assert found.kept is None
+
+
+def test_the_disks_are_copied_within_the_deadline() -> None:
+    """It is one for the whole migration, as steering has it."""
+    found = judge(Intent(100, 30), replace(basis(0), copy_ms=15_000))
+    assert (found.kept, found.total_ms) == (True, pytest.approx(25_500, rel=0.1))
+    assert "(15 s for the disks)" in found.reason
+    found = judge(Intent(100, 30), replace(basis(0), copy_ms=60_000))
+    assert found.kept is False
+    assert found.total_ms is not None and found.total_ms > 60_000
+    rescued = Intent(100, 30, may=(Means.POSTCOPY,))
+    assert judge(rescued, basis(300)).kept is True
+    assert judge(rescued, replace(basis(300), copy_ms=25_000)).kept is False
+    longer = nearest(Intent(100, 30), replace(basis(0), copy_ms=60_000))[0].deadline_s
+    assert longer is not None and longer > 70
 
 
 def test_a_silence_that_holds_what_the_guest_works_on_is_kept() -> None:

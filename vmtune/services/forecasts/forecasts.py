@@ -185,7 +185,9 @@ class ForecastService:
         stood = (downtime_kept(record) for record in known if _alike(record.wanted, values))
         path = throughput.switchover_bytes_per_s.likely
         beyond = expect_beyond([each for each in stood if each is not None], path)
-        return Basis(probe, throughput, compresses(values), history, beyond)
+        copy = _copy(planned, past, throughput, values)
+        copy_ms = copy.ms.likely if copy is not None and copy.ms is not None else 0.0
+        return Basis(probe, throughput, compresses(values), history, beyond, copy_ms)
 
     async def keep_known(self, migration: UUID, planned: Planned) -> None:
         """Keep a forecast with a migration that was just ordered, where its VM was measured lately:

@@ -9,16 +9,14 @@ from datetime import UTC, datetime
 from vmtune.errors import InvalidInput, OutcomeUnknown, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.copy_changes import BANDWIDTH, WRITES, change_of_copies
 from vmtune.model.migration.record import Migration
-from vmtune.model.migration.step_text import describe
-from vmtune.model.migration.steps import SetValues
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.migrations.records import MigrationRecords
 
 BY_USER = "requested by a user"
-BANDWIDTH, WRITES = "max_bandwidth_bytes_per_s", "copy_synchronous_writes"
 
 
 def accept_for_copies(
@@ -66,12 +64,11 @@ async def change_copies(
     :raise CommandRefused: with QEMU's message.
     """
     since = datetime.now(UTC) - (record.started_at or record.created_at)
-    action = describe(SetValues(tuple(values.items())))
     step = StepRecord(
         number=None,
         at_ms=round(since.total_seconds() * 1000),
         iteration=0,
-        action=f"of the copies of disks, {action}",
+        action=change_of_copies(values),
         reason=BY_USER,
         effect=StepEffect.PENDING,
     )
