@@ -124,6 +124,11 @@ class Controllers:
         if self._reaper is not None:
             self._reaper.migration_starts(self._time.now() if at is None else at)
 
+    def memory_begins(self, at_ms: int) -> None:
+        """Say when the memory began to be sent, where disks were copied before; by the samples'
+        time. What steps wait for counts from then."""
+        self._executor.memory_begins(at_ms)
+
     def let_steps_act(self, manager: Manager | None) -> None:
         """Let steps act that were held; none on what is the *manager*'s of the VM."""
         self._executor.held, self._executor.manager = False, manager

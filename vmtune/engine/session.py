@@ -48,7 +48,7 @@ from vmtune.intent.felt import Felt, with_kept
 from vmtune.model.host.facts import Connection
 from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import StepEffect
-from vmtune.model.migration.disks import about_to_be_made, to_copy
+from vmtune.model.migration.disks import about_to_be_made, caught_up_ms, to_copy
 from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.record import (
     AbortState,
@@ -462,6 +462,8 @@ class MigrationSession:
             await self.notes.save(fields)
         if record.disks:
             await self._disks.memory_begins(self._clock.now(), self._started)
+            record = await self.notes.record()
+            self._controllers.memory_begins(caught_up_ms(record.disks))
 
     async def _abort_if_requested(self) -> None:
         """Abort what was to be before QEMU knew of it. In its setup already: a link that fails

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from tests.support.migrations import make_migration
+from vmtune.engine.controllers import Controllers
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.session import MigrationSession
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
@@ -17,6 +18,7 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.disks import CopiedDisk
+from vmtune.model.migration.record import Migration
 from vmtune.model.tunables.built_in import BUILT_IN
 
 VM = make_migration().vm
@@ -44,6 +46,31 @@ class Maker:
         if self._fails is not None:
             raise self._fails
         return [CopiedDisk(disk.target, disk.path, created=True) for disk in disks]
+
+
+class Said:
+    """Controllers, which note when the memory begins."""
+
+    begins_ms = 0
+
+    def memory_begins(self, at_ms: int) -> None:
+        self.begins_ms = at_ms
+
+
+class Noted(Kept):
+    """A record whose disks have caught up."""
+
+    record_ = make_migration(disks=(CopiedDisk("vda", "/x", ready_ms=4000),))
+
+    async def record(self) -> Migration:
+        return self.record_
+
+
+async def test_the_controllers_are_told_when_the_memory_begins() -> None:
+    session = MigrationSession(cast(Hosts, OfLibvirt()), cast(Notes, Noted()), BUILT_IN, 1.0)
+    session.controllers = cast(Controllers, said := Said())
+    await session._on_active()
+    assert said.begins_ms == 4000
 
 
 class OfLibvirt:

@@ -21,6 +21,9 @@ beginning, and the count has risen.
 With *near_percent* only the first counts, and only where what remains exceeds that least by no
 more: a local minimum, at which KubeVirt's VEP 248 switches over.
 
+**Times** count from the migration's start; where disks are copied before, from when these had
+caught up: what converges or does not is the memory.
+
 Nothing has stalled where nothing remains. When a step fires, both clocks begin again, so that what
 it does has time to work before the next stalled step fires.
 """
@@ -77,6 +80,7 @@ class History:
     :param ends: by the shrink that a step asks for, the low at iterations' ends.
     :param fired_ms: when the last step fired; 0 before the first.
     :param moved: within the iteration, when remaining bytes last shrank.
+    :param begins_ms: when the memory began to be sent, after disks; 0 at the migration's start.
     """
 
     fired: int = 0
@@ -87,6 +91,7 @@ class History:
     ends: tuple[tuple[int, Low], ...] = ()
     moved: Low | None = None
     fired_ms: int = 0
+    begins_ms: int = 0
 
 
 def due(steps: Sequence[Step], history: History, sample: Sample) -> tuple[History, list[FiredStep]]:
@@ -196,10 +201,12 @@ def _reason(step: Step, history: History, sample: Sample, iteration_ended: bool)
             if completed >= wanted:
                 return f"{completed} iterations completed, and {wanted} were to be waited for"
         case AfterSeconds(seconds):
-            if sample.at_ms >= seconds * 1000:
-                return f"{sample.at_ms / 1000:.1f} s passed, and {seconds} were to be waited for"
+            passed_ms = sample.at_ms - history.begins_ms
+            if passed_ms >= seconds * 1000:
+                of = " of sending memory" if history.begins_ms else ""
+                return f"{passed_ms / 1000:.1f} s passed{of}, and {seconds} were to be waited for"
         case Later(seconds):
-            passed_ms = sample.at_ms - history.fired_ms
+            passed_ms = sample.at_ms - max(history.fired_ms, history.begins_ms)
             if passed_ms >= seconds * 1000:
                 since = "the step before" if history.fired else "the start"
                 return f"{passed_ms / 1000:.1f} s passed since {since}"

@@ -82,6 +82,10 @@ class StepExecutor:
         self._history = remembered(steps, fired, samples)
         self._in_doubt = [record for record in past if _in_doubt(record, steps)]
 
+    def memory_begins(self, at_ms: int) -> None:
+        """Have times count from then: disks were copied before."""
+        self._history = replace(self._history, begins_ms=at_ms)
+
     @property
     def paused(self) -> bool:
         """Whether a step has paused the guest, or may have."""

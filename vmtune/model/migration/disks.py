@@ -132,6 +132,13 @@ def arrived(disks: tuple[CopiedDisk, ...]) -> tuple[CopiedDisk, ...]:
     )
 
 
+def caught_up_ms(disks: tuple[CopiedDisk, ...]) -> int:
+    """After how long all copies had caught up, since the migration's start; 0 where none is copied,
+    or one has not."""
+    ready = [disk.ready_ms for disk in disks if disk.ready_ms is not None]
+    return max(ready, default=0) if len(ready) == len(disks) else 0
+
+
 def progressed(
     disks: tuple[CopiedDisk, ...], seen: Mapping[str, Mirrored], at_ms: int
 ) -> tuple[CopiedDisk, ...]:

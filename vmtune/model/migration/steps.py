@@ -55,7 +55,8 @@ class AfterIterations:
 
 @dataclass(frozen=True, slots=True)
 class AfterSeconds:
-    """Once *seconds* have passed since the migration's start."""
+    """Once *seconds* have passed since the migration's start; where disks are copied, since its
+    memory is sent."""
 
     seconds: int
 

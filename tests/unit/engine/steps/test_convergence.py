@@ -71,6 +71,16 @@ def times(fired: Iterable[FiredStep]) -> list[int]:
     return [each.at_ms for each in fired]
 
 
+def test_times_count_from_when_the_disks_had_caught_up() -> None:
+    """A long copy of disks says nothing of how the memory converges."""
+    samples = [sample(400 + n, 1, 100 - n) for n in range(0, 90, 10)]
+    steps = [Step(Later(20), SLACK), Step(AfterSeconds(60), SLACK), Step(Later(10), SLACK)]
+    fired = run(steps, samples, History(begins_ms=400_000))
+    assert times(fired) == [420_000, 460_000, 470_000]
+    assert "60.0 s passed of sending memory" in fired[1].reason
+    assert times(run(steps[1:2], samples)) == [400_000]
+
+
 def test_iterations_count_when_they_have_ended() -> None:
     samples = [sample(n, n, 100 / n) for n in range(1, 8)]
     (fired,) = run(one(AfterIterations(3)), samples)

@@ -94,6 +94,15 @@ async def test_a_step_is_noted_then_done_then_read_back_and_noted() -> None:
     assert t.qemu.writes == [("downtime_limit_ms", 900)]
 
 
+async def test_times_count_from_when_the_memory_is_sent() -> None:
+    t = Trial(PAUSE)
+    t.controllers.memory_begins(400_000)
+    await t.at(407)
+    assert t.records == ()
+    await t.at(408)
+    assert [r.at_ms for r in t.records] == [408_000]
+
+
 async def test_each_step_is_done_once_and_in_its_turn() -> None:
     t = Trial(SLACK, HURRY, PAUSE, POSTCOPY)
     for second in range(1, 20):

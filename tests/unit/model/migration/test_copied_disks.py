@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.model.host.disks import Disk, DiskKind
-from vmtune.model.migration.disks import CopiedDisk, Mirrored, arrived, progressed, to_copy
+from vmtune.model.migration.disks import (
+    CopiedDisk,
+    Mirrored,
+    arrived,
+    caught_up_ms,
+    progressed,
+    to_copy,
+)
 
 SIZES = st.integers(min_value=0, max_value=1 << 44)
 
@@ -51,3 +58,10 @@ def test_libvirt_copies_what_is_written_to_by_one_vm() -> None:
         Disk("vdd", DiskKind.NETWORK),
     )
     assert [disk.target for disk in disks if disk.is_copied] == ["vda", "vdd"]
+
+
+def test_the_memory_is_sent_once_the_last_copy_has_caught_up() -> None:
+    first, last = (CopiedDisk(n, n, ready_ms=ms) for n, ms in (("vda", 5), ("vdb", 9)))
+    assert caught_up_ms((first, last)) == 9
+    assert caught_up_ms((first, CopiedDisk("vdb", "/y"))) == 0
+    assert caught_up_ms(()) == 0
