@@ -78,6 +78,35 @@ test("where a disk is local its copy is offered, planned and ordered", async () 
   });
 });
 
+test("disks, a bandwidth and the top images alone can be chosen", async () => {
+  const disks = [DISK, { ...DISK, target: "vdb", path: "/images/b" }];
+  planVm.mockImplementation(async (_vm, what) => {
+    const only = what.values?.copy_disks;
+    return plan({
+      connection: "qmp",
+      disks: disks.filter((each) => !only || String(only).split(",").includes(each.target)),
+    });
+  });
+  start.mockResolvedValue({ id: "m" } as Awaited<ReturnType<typeof start>>);
+  await to("b");
+  await userEvent.click(await screen.findByLabelText("Copy local disks to the destination"));
+  const [vda, vdb] = [/vda: \/images\/a/, /vdb: \/images\/b/];
+  await userEvent.click(await screen.findByLabelText(vda));
+  expect(await screen.findByLabelText(vda)).not.toBeChecked();
+  expect(screen.getByLabelText(vdb)).toBeDisabled(); // one has to be left
+  await userEvent.click(screen.getByLabelText("Only the image on top of each chain"));
+  await userEvent.type(screen.getByLabelText("Bandwidth of each copy"), " 60 MiB/s{Enter}");
+  expect(start).not.toHaveBeenCalled();
+  const button = screen.getByRole("button", { name: "Migrate" });
+  await waitFor(() => expect(button).toBeEnabled());
+  await userEvent.click(button);
+  expect(start.mock.calls[0]?.[0].values).toEqual({
+    copy_storage_incremental: true,
+    copy_disks: "vdb",
+    copy_bandwidth_bytes_per_s: "60 MiB/s",
+  });
+});
+
 test("what only a migration has a value of is told, whatever the profile", async () => {
   const copy: Schemas["PlanItemView"] = {
     tunable: "copy_storage",
