@@ -41,14 +41,14 @@ async def end_copies(
         return ()
     problems: list[Problem] = []
     if source is not None:
-        _, kept = await _released(record.vm, source, (), record.source)
+        _, kept = await released(record.vm, source, (), record.source)
         problems += kept
     arrived = state is MigrationState.COMPLETED
     made = [] if arrived else [d for d in record.disks if d.created or d.intended]
     remove = [] if may_have_run else made
     gone: Collection[str] = ()
     if destination is not None:
-        gone, kept = await _released(record.vm, destination, remove, record.destination)
+        gone, kept = await released(record.vm, destination, remove, record.destination)
         problems += kept
     if may_have_run:
         problems += (_kept(disk, record) for disk in made)
@@ -79,7 +79,7 @@ def _left(disk: CopiedDisk, destination: str) -> Problem:
     return Problem("disks", "image_left", why, remedy)
 
 
-async def _released(
+async def released(
     vm: UUID, driver: Driver, remove: Collection[CopiedDisk], host: str
 ) -> tuple[Collection[str], tuple[Problem, ...]]:
     """What of *remove* is gone, and what else is left of the copies. A libvirt that is just being

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import structlog
 
+from vmtune.engine.copied_disks import released
 from vmtune.engine.notes import Hosts
 from vmtune.errors import CommandRefused, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
@@ -51,15 +52,18 @@ async def settle_source_images(
     against = await _against(record, disks, destination)
     settled = {t: _stays(disk, why) for t, why in against.items() for disk in [_of(disks, t)]}
     going = [disk for disk in disks if disk.target not in against]
+    left: tuple[Problem, ...] = ()
     if going:
         intended = (settled.get(d.target) or _with(d, SourceImage.REMOVING) for d in disks)
         await save(MigrationFields(disks=tuple(intended)))
         for disk in going:
             settled[disk.target] = await _removed(record, source, disk)
+        if any(settled[disk.target].source_image is not SourceImage.UNKNOWN for disk in going):
+            _, left = await released(record.vm, source, (), record.source)
     ended = tuple(settled[disk.target] for disk in disks)
     return end | MigrationFields(
         disks=ended,
-        problems=(*end.get("problems", record.problems), *_problems(record, ended)),
+        problems=(*end.get("problems", record.problems), *_problems(record, ended), *left),
         outcomes=tuple(_outcomes(end.get("outcomes", record.outcomes), ended)),
     )
 

@@ -9,10 +9,11 @@ from uuid import UUID
 import pytest
 
 from tests.support.migrations import make_migration
-from vmtune.engine import source_images
+from vmtune.engine import copied_disks, source_images
 from vmtune.engine.notes import Hosts
 from vmtune.engine.source_images import settle_source_images
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
+from vmtune.hypervisor.leftovers import PoolsLeft
 from vmtune.model.host.disks import BY_DEVICE, Disk
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.disks import CopiedDisk, SourceImage
@@ -31,6 +32,7 @@ EFFECTIVE = Outcome("copy_source_images", Status.EFFECTIVE, "remove", "remove")
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_images, "RETRY_S", 0.001)
     monkeypatch.setattr(source_images, "ANSWERS_WITHIN_S", 0.01)
+    monkeypatch.setattr(copied_disks, "RELEASES_WITHIN_S", 0.01)
 
 
 class Destination:
@@ -56,6 +58,7 @@ class Source:
 
     def __init__(self, *says: str | BaseException) -> None:
         self._says = list(says or ("",))
+        self.pools: Collection[str] = ()
         self.asked: list[str] = []
         self.recorded: list[tuple[CopiedDisk, ...]] = []
         self.saved: list[MigrationFields] = []
@@ -72,6 +75,14 @@ class Source:
         if isinstance(says, BaseException):
             raise says
         return {disk.target: says for disk in disks}
+
+    async def release_images(
+        self, vm: UUID, remove: Collection[CopiedDisk] = ()
+    ) -> Collection[str]:
+        assert not remove
+        if self.pools:
+            raise PoolsLeft(self.pools)
+        return ()
 
 
 class Both:
@@ -109,6 +120,14 @@ async def test_an_image_is_removed_once_the_vm_runs_there_and_what_is_to_be_is_r
     assert [disk.source_image for disk in source.recorded[0]] == [SourceImage.REMOVING]
     assert [disk.source_image for disk in fields["disks"]] == [SourceImage.REMOVED]
     assert (fields["outcomes"], codes(fields)) == ((EFFECTIVE,), [])
+
+
+async def test_a_pool_that_stays_on_the_source_is_told() -> None:
+    source = Source()
+    source.pools = ["vmtune-x-0"]
+    fields = await settled(source, Destination())
+    assert [disk.source_image for disk in fields["disks"]] == [SourceImage.REMOVED]
+    assert codes(fields) == ["copies_not_ended"]
 
 
 @pytest.mark.parametrize(
