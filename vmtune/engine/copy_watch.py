@@ -9,6 +9,7 @@ import structlog
 
 from vmtune.engine.copy_pace import CopyPace
 from vmtune.engine.notes import Hosts, Notes
+from vmtune.engine.steps.copy_steps import CopySteps
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection
@@ -39,6 +40,7 @@ class CopyWatch:
         self._looks: tuple[Look, ...] = ()
         self._memory_bytes: int | None = None
         self._pace = CopyPace(notes)
+        self._steps = CopySteps(notes)
         self._of_vm: tuple[CopiedDisk, ...] | None = None
 
     async def look(self, now: float, started: float, *, memory: bool = False) -> None:
@@ -78,6 +80,7 @@ class CopyWatch:
         disks = paced(progressed(record.disks, seen, at_ms), self._looks)
         if disks != record.disks:
             await self._notes.note_disks(disks)
+        await self._steps.look(record, source, disks, seen, at_ms)
         await self._notes.copying(CopyProgress(disks, at_ms), self._memory_bytes)
 
     async def _may_be_copied(self, record: Migration, source: Driver) -> tuple[CopiedDisk, ...]:

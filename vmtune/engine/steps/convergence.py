@@ -105,6 +105,8 @@ def due(steps: Sequence[Step], history: History, sample: Sample) -> tuple[Histor
     history, iteration_ended = _seen(steps, history, sample)
     fired: list[FiredStep] = []
     for number, step in enumerate(steps[history.fired :], start=history.fired):
+        if step.of_copies:
+            continue  # its time was before the memory's
         reason = _reason(step, history, sample, iteration_ended)
         if not reason:
             break

@@ -78,7 +78,11 @@ class StepExecutor:
         self.held = False
         self.manager: Manager | None = None
         self.records = list(past)
-        fired = [(record.number, record.at_ms) for record in past if record.number is not None]
+        fired = [
+            (record.number, record.at_ms)
+            for record in past
+            if record.number is not None and not _is_of_copies(record.number, steps)
+        ]
         self._history = remembered(steps, fired, samples)
         self._in_doubt = [record for record in past if _in_doubt(record, steps)]
 
@@ -225,8 +229,14 @@ class StepExecutor:
 
 
 def _in_doubt(record: StepRecord, steps: Sequence[Step]) -> bool:
-    known = record.number is not None and record.number < len(steps)
+    number = record.number
+    known = number is not None and number < len(steps) and not _is_of_copies(number, steps)
     return known and not record.effect.settled
+
+
+def _is_of_copies(number: int, steps: Sequence[Step]) -> bool:
+    """Whether a step is taken by :mod:`~vmtune.engine.steps.copy_steps`."""
+    return number < len(steps) and steps[number].of_copies
 
 
 async def prior_values(controls: Controls, vm: UUID, action: Action) -> list[Change]:

@@ -26,6 +26,7 @@ from typing import Any
 from vmtune.documents.strict import short
 from vmtune.errors import MAX_PROBLEMS, InvalidInput, Problem, and_more
 from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.model.tunables.rows.storage import COPIES, COPY
 from vmtune.model.tunables.rules import contradictions, unknown_tunable
 from vmtune.model.tunables.tunable import Value
 
@@ -44,6 +45,9 @@ SETTABLE = (
 )
 """What a step may set: QEMU heeds these while it migrates, and they help to end."""
 assert all(BUILT_IN[name].running for name in SETTABLE)
+OF_COPIES = "copy_synchronous_writes"
+"""What a step may switch on for the copies of disks, alone: they need it to end, too. Such a step
+is taken while they are copied, and the others while the memory is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,11 @@ class Step:
             names = (name for name, _ in self.action.values)
             return frozenset(_SWITCHES[name] for name in names if name in _SWITCHES)
         return frozenset({"postcopy"} if self.action is StepAction.POSTCOPY else ())
+
+    @property
+    def of_copies(self) -> bool:
+        """Whether it is for the copies of disks."""
+        return isinstance(self.action, SetValues) and OF_COPIES in dict(self.action.values)
 
 
 def parse_steps(raw: object, field: str = "steps") -> tuple[Step, ...]:
@@ -213,6 +222,8 @@ def lacking(
     for index, step in enumerate(steps):
         if step.action is StepAction.POSTCOPY and values.get("postcopy") is not True:
             problems.append(_needs(f"{field}.{index}.then.do", "postcopy", "postcopy"))
+        if step.of_copies and not any(values.get(name) is True for name in COPIES):
+            problems.append(_needs(f"{field}.{index}.then.set.{OF_COPIES}", OF_COPIES, COPY))
         if isinstance(step.action, SetValues):
             for name, _ in step.action.values:
                 switch = _SWITCHES.get(name)
@@ -230,6 +241,7 @@ _SWITCHES = {
     "vcpu_dirty_limit_mib_per_s": "dirty_limit",
 }
 _FORM = 'write [{"when": {"after_iterations": 4}, "then": {"set": {"downtime_limit_ms": 500}}}]'
+_SETTABLE = f"{', '.join(SETTABLE)}, or {OF_COPIES} alone"
 _OF_STALLS = ("shrink_percent", "near_percent")
 _KINDS = ("after_iterations", "after_s", "later_s", "stalled_s")
 _TRIGGERS = "after_iterations, after_s, later_s or stalled_s"
@@ -266,7 +278,12 @@ class _Reader:
                 self._refuse(f"{field}.{name}", "missing", f"{name} is missing", _FORM)
         trigger = self._trigger(parts["when"], f"{field}.when") if "when" in parts else None
         action = self._action(parts["then"], f"{field}.then") if "then" in parts else None
-        return Step(trigger, action) if trigger and action else None
+        step = Step(trigger, action) if trigger and action else None
+        if step is not None and step.of_copies and not _fits_copies(step.trigger):
+            self._refuse(f"{field}.when", "misplaced", "a copy of disks has no iterations",
+                         "use after_s, later_s, or stalled_s alone")  # fmt: skip
+            return None
+        return step
 
     def _trigger(self, raw: object, field: str) -> Trigger | None:
         parts = self._object(raw, field, (*_KINDS, *_OF_STALLS))
@@ -324,7 +341,7 @@ class _Reader:
     def _values(self, raw: object, field: str) -> SetValues | None:
         if not isinstance(raw, Mapping) or not raw:
             self._refuse(field, "invalid_value", f"{short(raw)} names no value to set",
-                         f"set one or more of {', '.join(SETTABLE)}")  # fmt: skip
+                         f"set one or more of {_SETTABLE}")  # fmt: skip
             return None
         values: list[tuple[str, Value]] = []
         before = self._refused
@@ -333,15 +350,20 @@ class _Reader:
             if name not in BUILT_IN:
                 # It may be a pack's, of which a step can set none.
                 self._report(partial(_unknown_to_a_step, str(name), where))
-            elif name not in SETTABLE:
-                self._refuse(where, "not_settable", f"a step cannot set {name}",
-                             f"it can set {', '.join(SETTABLE)}")  # fmt: skip
+            elif name not in SETTABLE and (name != OF_COPIES or len(raw) > 1):
+                alone = " next to another value" if name == OF_COPIES else ""
+                self._refuse(where, "not_settable", f"a step cannot set {name}{alone}",
+                             f"it can set {_SETTABLE}")  # fmt: skip
             else:
                 try:
                     values.append((name, BUILT_IN[name].accept(given)))
                 except ValueError as error:
                     allowed = f"allowed: {BUILT_IN[name].allowed()}"
                     self._refuse(where, "invalid_value", str(error), allowed)
+        if values == [(OF_COPIES, False)]:
+            self._refuse(f"{field}.{OF_COPIES}", "not_settable",
+                         "the writes cannot be let go again while the copy runs",
+                         "switch it on, or remove the step")  # fmt: skip
         return None if self._refused > before else SetValues(tuple(values))
 
     def _object(
@@ -374,6 +396,12 @@ class _Reader:
             self.problems.append(problem())
 
 
+def _fits_copies(trigger: Trigger) -> bool:
+    if isinstance(trigger, Stalled):
+        return trigger == Stalled(trigger.seconds)
+    return not isinstance(trigger, AfterIterations)
+
+
 def _unknown_to_a_step(name: str, field: str) -> Problem:
     message = f"a step cannot set {short(name)}"
     return replace(unknown_tunable(name, field, BUILT_IN), message=message)
@@ -382,7 +410,7 @@ def _unknown_to_a_step(name: str, field: str) -> Problem:
 def _misplaced(steps: Sequence[Step], field: str) -> list[Problem]:
     """Steps behind a final one, and those whose trigger has always come before their turn."""
     problems = []
-    most: dict[type[Trigger], int] = {}
+    most: dict[tuple[type[Trigger], bool], int] = {}
     for index, step in enumerate(steps):
         where = f"{field}.{index}"
         before = steps[index - 1].action if index else None
@@ -408,16 +436,17 @@ def _misplaced(steps: Sequence[Step], field: str) -> list[Problem]:
             if isinstance(step.trigger, AfterIterations)
             else ("after_s", step.trigger.seconds)
         )
-        if at < most.get(type(step.trigger), 0):
+        kind = type(step.trigger), step.of_copies
+        if at < most.get(kind, 0):
             problems.append(
                 Problem(
                     f"{where}.when.{name}",
                     "out_of_order",
-                    f"{at} has passed when an earlier step's {most[type(step.trigger)]} has come",
+                    f"{at} has passed when an earlier step's {most[kind]} has come",
                     "put the steps in the order of their triggers",
                 )
             )
-        most[type(step.trigger)] = max(at, most.get(type(step.trigger), 0))
+        most[kind] = max(at, most.get(kind, 0))
     return problems
 
 

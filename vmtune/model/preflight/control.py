@@ -18,6 +18,7 @@ from vmtune.model.preflight.rings import BRISK_BYTES_PER_S, wants_reaper
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rows.reaper import ALONE_AT_THE_RINGS, MIN_INTERVAL_MS, REAPERS
 from vmtune.model.tunables.tunable import Route, Tunable, Value
+from vmtune.model.versions import Version
 from vmtune.units import PAGE_BYTES, Unit
 
 
@@ -89,6 +90,10 @@ def _small_ring(tunable: Tunable, entries: int, situation: Situation) -> Iterato
         )
 
 
+_CHANGES_COPIES = Version(8, 2)
+"""QEMU's block-job-change (qapi/block-core.json)."""
+
+
 def check_steps(situation: Situation, has: Callable[[Tunable, VmFacts], bool]) -> Iterator[Finding]:
     """What the steps set must be there.
 
@@ -99,12 +104,14 @@ def check_steps(situation: Situation, has: Callable[[Tunable, VmFacts], bool]) -
             continue
         for name, _ in step.action.values:
             tunable = BUILT_IN[name]
-            if not has(tunable, situation.vm):
+            since = _CHANGES_COPIES if step.of_copies else tunable.since
+            offered = situation.vm.qemu >= since if step.of_copies else has(tunable, situation.vm)
+            if not offered:
                 evidence: dict[str, str | int] = {
                     "step": number,
                     "name": name,
                     "version": str(situation.vm.qemu),
-                    "since": tunable.since.short,
+                    "since": since.short,
                 }
                 yield Finding("step_not_offered", evidence=evidence)
 

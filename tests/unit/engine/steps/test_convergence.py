@@ -71,6 +71,13 @@ def times(fired: Iterable[FiredStep]) -> list[int]:
     return [each.at_ms for each in fired]
 
 
+def test_a_step_for_the_copies_of_disks_is_not_waited_for() -> None:
+    waits = Step(AfterSeconds(1), SetValues((("copy_synchronous_writes", True),)))
+    steps = [waits, Step(AfterSeconds(2), SLACK), waits, Step(AfterSeconds(3), SLACK)]
+    fired = run(steps, [sample(n, 1, 100 - n) for n in range(6)])
+    assert [(each.number, each.at_ms) for each in fired] == [(1, 2000), (3, 3000)]
+
+
 def test_times_count_from_when_the_disks_had_caught_up() -> None:
     """A long copy of disks says nothing of how the memory converges."""
     samples = [sample(400 + n, 1, 100 - n) for n in range(0, 90, 10)]

@@ -103,6 +103,17 @@ async def test_times_count_from_when_the_memory_is_sent() -> None:
     assert [r.at_ms for r in t.records] == [408_000]
 
 
+@pytest.mark.parametrize("effect", [StepEffect.DONE, StepEffect.PENDING])
+async def test_what_was_done_for_the_copies_of_disks_is_no_step_of_the_memorys(
+    effect: StepEffect,
+) -> None:
+    waits = Step(AfterSeconds(60), SetValues((("copy_synchronous_writes", True),)))
+    past = StepRecord(1, 60_000, 0, "set copy_synchronous_writes to on", "", effect)
+    t = Trial(PAUSE, waits, past=[past])
+    await t.at(100)
+    assert [(r.number, r.effect) for r in t.records] == [(1, effect), (0, StepEffect.DONE)]
+
+
 async def test_each_step_is_done_once_and_in_its_turn() -> None:
     t = Trial(SLACK, HURRY, PAUSE, POSTCOPY)
     for second in range(1, 20):

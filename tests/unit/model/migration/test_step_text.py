@@ -116,6 +116,12 @@ TRIGGERS = st.one_of(
 )
 
 
+def test_a_step_for_the_copies_of_disks_is_read_too() -> None:
+    text = "stalled 60s: copy_synchronous_writes=on"
+    (step,) = parse_steps([read_step(text)])
+    assert (spelled(step), step.of_copies) == (text, True)
+
+
 @given(st.builds(Step, TRIGGERS, ACTIONS))
 def test_what_is_shown_is_read_back_to_the_same(step: Step) -> None:
     assert parse_steps([read_step(spelled(step))]) == (step,)

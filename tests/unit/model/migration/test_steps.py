@@ -234,6 +234,37 @@ def test_all_that_a_step_sets_may_change_while_a_migration_runs() -> None:
     assert all(BUILT_IN[name].running for name in SETTABLE)
 
 
+COPY_WAITS = {"set": {"copy_synchronous_writes": True}}
+
+
+@pytest.mark.parametrize("when", [{"after_s": 60}, {"later_s": 60}, {"stalled_s": 60}])
+def test_a_step_may_let_the_guests_writes_wait_while_disks_are_copied(when: dict[str, int]) -> None:
+    raw = [{"when": {"after_s": 300}, "then": THEN}, {"when": when, "then": COPY_WAITS}]
+    steps = parse_steps(raw)
+    assert [step.of_copies for step in steps] == [False, True]
+    assert parse_steps(dump_steps(steps)) == steps == load_steps(dump_steps(steps))
+    (problem,) = lacking(steps, {})
+    assert problem.field == "steps.1.then.set.copy_synchronous_writes"
+    for name in ("copy_storage", "copy_storage_incremental"):
+        assert accept_steps(raw, {name: True}) == steps
+
+
+@pytest.mark.parametrize(
+    ("when", "then", "code"),
+    [
+        ({"after_iterations": 1}, COPY_WAITS, "misplaced"),
+        ({"stalled_s": 9, "shrink_percent": 4}, COPY_WAITS, "misplaced"),
+        ({"stalled_s": 9, "near_percent": 4}, COPY_WAITS, "misplaced"),
+        (WHEN, {"set": {"copy_synchronous_writes": False}}, "not_settable"),
+        (WHEN, {"set": {"copy_synchronous_writes": True, "downtime_limit_ms": 9}}, "not_settable"),
+        (WHEN, {"set": {"copy_disks": "vda"}}, "not_settable"),
+    ],
+)
+def test_no_other_step_is_for_the_copies(when: Any, then: Any, code: str) -> None:
+    (problem,) = problems([{"when": when, "then": then}])
+    assert problem.code == code
+
+
 def test_steps_have_to_fit_the_profile() -> None:
     throttle = {"when": WHEN, "then": {"set": {"max_cpu_throttle_percent": 10}}}
     values = {"auto_converge": True, "cpu_throttle_initial_percent": 30}

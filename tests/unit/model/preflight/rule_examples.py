@@ -25,6 +25,7 @@ from tests.unit.model.preflight.situations import (
     SMALL,
     UNSAFE,
     UNSEEN,
+    WAITS,
     ZERO_COPY,
     busy,
     direct,
@@ -317,6 +318,7 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("monitor_taints", "", migrating(REAPED, vm=ringed(65536))),
     ("monitor_taints", "", migrating({}, steps=(SLACKEN,))),
     ("step_not_offered", "", migrating({"dirty_limit": True}, vm=vm(QEMU_7), steps=(LIMIT,))),
+    ("step_not_offered", "", migrating({"copy_storage": True}, vm=vm(QEMU_7), steps=(WAITS,))),
     (
         "step_without_switch",
         "",

@@ -89,5 +89,6 @@ def packed(values: dict[str, Any], **changes: Any) -> Situation:
 ENCRYPTED = Destination("b", host("b"), encrypted=Encrypted(80 << 20, 3, (80 << 20) + 1))
 SLACKEN = Step(AfterIterations(4), SetValues((("downtime_limit_ms", 500),)))
 LIMIT = Step(AfterSeconds(4), SetValues((("vcpu_dirty_limit_mib_per_s", 20),)))
+WAITS = Step(AfterSeconds(4), SetValues((("copy_synchronous_writes", True),)))
 POSTCOPY = Step(AfterSeconds(9), StepAction.POSTCOPY)
 AUTO = {"auto_converge": True}

@@ -29,6 +29,9 @@ import { type Fault, Wrong } from "./Wrong";
 
 type Tunable = Schemas["TunableView"];
 
+/** What a step may set while disks are copied. */
+const OF_COPIES = "copy_synchronous_writes";
+
 /**
  * What is set, by subject; the service checks it as one types, and plans it for a VM.
  *
@@ -119,7 +122,7 @@ export function ProfileForm({
       </div>
       <StepsEditor
         steps={steps}
-        settable={tunables.filter((each) => each.running)}
+        settable={tunables.filter((each) => each.running || each.name === OF_COPIES)}
         problems={problems}
         change={edit.setSteps}
       />
