@@ -75,6 +75,25 @@ def test_a_copy_is_helped_while_it_is_made(service: Service, build: Build, tmp_p
         assert arrived_whole(it)
 
 
+def test_a_step_helps_a_copy_while_it_is_made(
+    service: Service, build: Build, tmp_path: Path
+) -> None:
+    if build.release < (8, 2):
+        pytest.skip("it does not change a copy that runs")
+    with pair(service, build, tmp_path) as it:
+        profile = f"helps-{it.names[0]}"
+        waits = {"when": {"after_s": 1}, "then": {"set": {"copy_synchronous_writes": True}}}
+        service.client.post("/profiles", {"name": profile, "values": SLOWLY, "steps": [waits]})
+        body = {"vm": it.vm, "destination": it.names[1], "profile": profile}
+        done = it.ended(service.client.post("/migrations", body))
+        assert (done["state"], done["problems"]) == ("completed", []), done["failure"]
+        (taken,) = done["step_records"]
+        assert (taken["number"], taken["effect"]) == (0, "done"), taken["detail"]
+        assert taken["at_ms"] < done["disks"][0]["ready_ms"]
+        it.qemus[1].stop()
+        assert arrived_whole(it)
+
+
 def test_an_abort_while_disks_are_copied(service: Service, build: Build, tmp_path: Path) -> None:
     with pair(service, build, tmp_path) as it:
         record = it.migrate(**SLOWLY)
