@@ -53,7 +53,7 @@ def test_what_libvirt_does_not_restore_in_post_copy_is_restored(it: FaultTestbed
 
 
 def test_every_fault_has_a_ground_and_a_name() -> None:
-    assert len(FAULTS) == 59
+    assert len(FAULTS) == 60
     assert len({fault.name for fault in FAULTS.values()}) == len(FAULTS)
     assert {fault.kind for fault in FAULTS.values()} == set(Kind)
     assert set(OFTEN) <= FAULTS.keys()

@@ -318,6 +318,14 @@ FAULTS = {
         cut_link(6),
         within_s=_COPIES_S,
     ),
+    "direct-disks-lost-link": Fault(
+        "without libvirt, disks copied: link down for good",
+        Kind.DIRECT_DISKS,
+        lose_link(),
+        slow=True,
+        mend=mend_link,
+        within_s=_COPIES_S,
+    ),
     "direct-disks-room": Fault(
         "without libvirt, disks copied: no room at the destination",
         Kind.DIRECT_DISKS,
