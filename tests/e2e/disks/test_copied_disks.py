@@ -147,6 +147,24 @@ def test_a_disk_that_the_destination_lacks_is_copied(live: Live) -> None:
         assert (data["extended-l2"], data["lazy-refcounts"]) == (True, True)
 
 
+def test_a_folder_whose_pool_is_not_active_is_told_from_one_that_is_missing(live: Live) -> None:
+    """libvirt takes no second pool of it."""
+    _, b = live.status.hosts
+    virsh = ("virsh", "-c", "qemu:///system")
+    said(b, *virsh, "pool-define-as", "asleep", "dir", "--target", FOLDER)
+    try:
+        with vm_with_disk(live) as (vm, path):
+            ended = live.ended(start(live, vm, **COPIED))
+            assert ended["state"] == "failed"
+            assert (
+                f"the storage pool asleep of the folder {FOLDER} is not active" in ended["failure"]
+            )
+            assert live.states(vm) == {"a": "running"}
+            assert not holds(b, path)
+    finally:
+        said(b, *virsh, "pool-undefine", "asleep")
+
+
 def test_an_abort_removes_what_was_made(live: Live) -> None:
     _, b = live.status.hosts
     with vm_with_disk(live, mib=64) as (vm, path):
