@@ -168,3 +168,35 @@ def test_an_evacuation_that_copies_disks_is_followed(
     wait_for(lambda: apart.client.get(evacuation)["ended"], "the evacuation to end")
     for vm, _ in vms:
         assert apart.states(vm) == {"a": "running"}
+
+
+def test_how_disks_are_copied_is_chosen_in_the_dialog(
+    apart: Live, vms: list[tuple[lab.LabVm, LocalDisk]], page: Page
+) -> None:
+    (vm, disk), _ = vms
+    assert apart.states(vm) == {"a": "running"}
+    on(apart.status.hosts[1], "rm", "-f", disk.path)
+    said(apart.status.hosts[1], *VIRSH, "pool-refresh", POOL)
+    page.goto(f"/vms/{vm.uuid}")
+    page.get_by_role("button", name="Migrate", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Destination").select_option("b")
+    dialog.get_by_label("Copy local disks to the destination").check()
+    only = dialog.get_by_role("checkbox", name=re.compile(f"^{TARGET}: {re.escape(disk.path)}"))
+    expect(only).to_be_checked()
+    expect(only).to_be_disabled()  # one has to be left
+    dialog.get_by_label("Bandwidth of each copy").fill("400 MiB/s")
+    dialog.get_by_label("Bandwidth of each copy").press("Enter")
+    expect(dialog.get_by_role("grid", name="Of the migration")).to_contain_text(
+        "copy_bandwidth_bytes_per_s"
+    )
+    go = dialog.get_by_role("button", name="Migrate", exact=True)
+    expect(go).to_be_enabled()
+    go.click()
+    expect(page).to_have_url(re.compile("/migrations/[-0-9a-f]{36}$"))
+    record = {"id": page.url.rpartition("/")[2]}
+    assert apart.ended(record)["state"] == "completed"
+    assert apart.record(record)["values"] == {
+        "copy_storage": True,
+        "copy_bandwidth_bytes_per_s": 400 * MIB,
+    }
