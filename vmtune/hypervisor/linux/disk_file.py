@@ -160,7 +160,8 @@ def opened_by(found: os.stat_result, but: Collection[int]) -> int | None:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has just ended
         except OSError:
-            unseen = True
+            # The first one starts the others: an image it has not.
+            unseen = unseen or folder.name != "1"
     if unseen:
         raise PermissionError("not every process lets vmtune see which files it has open")
     return None
