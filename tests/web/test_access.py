@@ -1,14 +1,14 @@
 """Every page for everybody: with a screen reader, a keyboard, a dark or a narrow screen."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.axe import CONTRAST, faults
-from tests.support.browser import NARROW, settled
+from tests.support.browser import NARROW, settled, tab
 from tests.support.live import Live, wait_for
 from tests.web.test_vms import choose
 from vmtune import lab
@@ -152,4 +152,78 @@ def test_no_dialog_keeps_anybody_out(page: Page, shown: Mapping[str, str], opene
         dialog.get_by_label("Destination").select_option("b")
     expect(dialog.get_by_role("row").nth(1)).to_be_visible()
     found = found_at(page)
+    assert not found, "\n".join(found)
+
+
+@pytest.fixture(scope="module")
+def running(it: Live) -> Iterator[str]:
+    """The address of a migration that does not end."""
+    it.profile("unending", max_bandwidth_bytes_per_s="1MiB/s", downtime_limit_ms=1)
+    with it.vm() as vm:
+        record = it.migrate(vm, "b", profile="unending")
+        it.until_active(record)
+        yield f"/migrations/{record['id']}"
+        it.client.delete(f"/migrations/{record['id']}")
+        it.ended(record)
+
+
+@pytest.mark.parametrize("opener", ["", "Change bandwidth", "Pause the guest", "Abort"])
+def test_a_migration_that_runs_keeps_nobody_out(page: Page, running: str, opener: str) -> None:
+    page.goto(running)
+    expect(page.get_by_text(re.compile(r"iteration \d+"))).to_be_visible()
+    settled(page)
+    if opener:
+        page.get_by_role("button", name=opener, exact=True).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+    found = found_at(page)
+    assert not found, "\n".join(found)
+
+
+def search_opened(page: Page) -> None:
+    """The search over everything, with what it found."""
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name=re.compile("^VM, host")).fill("add host")
+    expect(page.get_by_role("option", name=re.compile("Add host"))).to_be_visible()
+
+
+def activity_opened(page: Page) -> None:
+    """The panel of what runs and what ended last."""
+    page.get_by_role("button", name=re.compile("^Activity")).click()
+    expect(page.get_by_role("list", name="Activity").get_by_role("listitem").first).to_be_visible()
+
+
+def host_form_opened(page: Page) -> None:
+    """The form of a new host."""
+    page.get_by_role("button", name="Add host").click()
+    expect(page.get_by_role("dialog").get_by_role("textbox").first).to_be_visible()
+
+
+@pytest.mark.usefixtures("shown")
+@pytest.mark.parametrize("opened", [search_opened, activity_opened, host_form_opened])
+def test_what_lies_over_a_page_keeps_nobody_out(page: Page, opened: Callable[[Page], None]) -> None:
+    page.goto("/hosts")
+    settled(page)
+    opened(page)
+    found = found_at(page)
+    page.evaluate("localStorage.removeItem('vmtune.activity')")
+    assert not found, "\n".join(found)
+
+
+def test_the_way_in_keeps_nobody_out(it: Live, browser: Browser) -> None:
+    with tab(browser, it.service.origin) as made:
+        made.watch.refusals |= {"401"}
+        made.page.goto("/vms")
+        expect(made.page.get_by_label("Token")).to_be_visible()
+        found = [f"light: {each}" for each in faults(made.page)]
+        made.page.emulate_media(color_scheme="dark")
+        found += [f"dark: {each}" for each in faults(made.page, only=CONTRAST)]
+    assert not found, "\n".join(found)
+
+
+def test_the_apis_own_words_keep_nobody_out(page: Page) -> None:
+    page.goto("/settings")
+    word = page.evaluate("localStorage.getItem('vmtune_csrf')")
+    page.goto(f"/api/v1/docs/plain?csrf={word}")
+    expect(page.get_by_role("heading", name="HTTP API")).to_be_visible()
+    found = faults(page)
     assert not found, "\n".join(found)

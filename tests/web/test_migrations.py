@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.support.browser import Watch, settled
 from tests.support.live import Live, wait_for
 from tests.web.test_clicks import navigate, within
 from tests.web.test_vms import choose
 from vmtune import lab
+from vmtune.client.connection.http import Document
 from vmtune.model.workload import Workload
 
 
@@ -185,10 +186,28 @@ def test_a_migrating_vm_leads_to_its_migration_and_not_to_a_second(it: Live, pag
         it.ended(running)
 
 
-def test_migrations_that_exceeded_their_limit_are_two_clicks_away(page: Page) -> None:
+def test_migrations_that_exceeded_their_limit_are_two_clicks_away(it: Live, page: Page) -> None:
+    it.profile("a-millisecond", downtime_limit_ms=1)
+    it.profile("a-minute", downtime_limit_ms=60_000)
+    with it.vm() as vm:
+        over, kept = (
+            it.ended(it.migrate(vm, to, profile=profile))
+            for to, profile in (("b", "a-millisecond"), ("a", "a-minute"))
+        )
+    assert [each["downtime_exceeded"] for each in (over, kept)] == [True, False], (over, kept)
+
+    def row(record: Document) -> Locator:
+        grid = page.get_by_role("grid", name="Migrations")
+        return grid.locator(f"a[href='/migrations/{record['id']}']")
+
     page.goto("/")
     with within(2) as hand:
         hand.click(navigate(page, "Migrations"))
+        expect(row(over)).to_be_visible()
+        expect(row(kept)).to_be_visible()
         hand.click(page.get_by_role("button", name="Exceeded their limit"))
         expect(page).to_have_url(re.compile(r"/migrations\?downtime=exceeded$"))
-    expect(page.get_by_role("button", name="Show any downtime")).to_be_visible()
+        expect(row(kept)).to_have_count(0)
+        expect(row(over)).to_be_visible()
+    page.get_by_role("button", name="Show any downtime").click()
+    expect(row(kept)).to_be_visible()

@@ -1,5 +1,6 @@
 """An operator's day in a browser: what needs attention, found and acted on in few clicks."""
 
+import contextlib
 import re
 
 from playwright.sync_api import Page, expect
@@ -7,11 +8,35 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import Watch, settled
 from tests.support.live import Live
 from tests.web.test_clicks import navigate, within
+from vmtune.client.connection.errors import ClientError
+from vmtune.model.workload import Workload
 
 AT_A_GLANCE = {"width": 1440, "height": 900}
 
 
 def test_the_limit_of_a_running_migration_is_raised_in_two_clicks(it: Live, page: Page) -> None:
+    it.profile("endless", max_bandwidth_bytes_per_s="4MiB/s", downtime_limit_ms=1)
+    busy = Workload(region_bytes=8 << 20, dirty_mb_per_s=100)  # more than is sent, in short passes
+    with it.vm(memory_bytes=64 << 20, workload=busy) as vm:
+        running = it.migrate(vm, "b", profile="endless")
+        page.goto("/")
+        told = page.get_by_label("Needs attention")
+        raises = told.get_by_role("button", name=f"Raise limit of {vm.name}")
+        expect(raises).to_be_visible(timeout=120_000)
+        with within(2) as hand:
+            hand.click(raises)
+            hand.click(page.get_by_role("button", name="Change now"))
+            done = re.compile(f"Downtime limit of {vm.name} is .* now")
+            expect(page.get_by_text(done).first).to_be_visible()
+        record = it.client.get(f"/migrations/{running['id']}")
+        (step,) = record["step_records"]
+        assert step["action"].startswith("set downtime_limit_ms to ")
+        with contextlib.suppress(ClientError):  # the limit has let it end
+            it.client.delete(f"/migrations/{running['id']}")
+        it.ended(running)
+
+
+def test_a_running_migration_is_helped_on_its_page(it: Live, page: Page) -> None:
     it.profile("stuck", max_bandwidth_bytes_per_s="1MiB/s", downtime_limit_ms=1)
     with it.vm() as vm:
         running = it.migrate(vm, "b", profile="stuck")

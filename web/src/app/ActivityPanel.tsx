@@ -22,7 +22,7 @@ export default function ActivityPanel({ close }: { close: () => void }) {
   const found = useQuery(activity);
   const progress = useProgress();
   return (
-    <NotificationDrawer aria-label="Activity">
+    <NotificationDrawer role="region" aria-label="Activity">
       <NotificationDrawerHeader title="Activity" onClose={close}>
         <Desktop />
       </NotificationDrawerHeader>
