@@ -30,7 +30,7 @@ def _all(kind: type[VmtuneError]) -> list[type[VmtuneError]]:
 )
 def test_every_error_has_a_status(kind: type[VmtuneError]) -> None:
     if kind is not VmtuneError:
-        assert errors.status_of(kind("it")) != 500
+        assert errors.status_of(kind.__new__(kind)) != 500  # whatever it is made from
 
 
 async def raw(api: Api, content: Any, **headers: str) -> httpx.Response:
