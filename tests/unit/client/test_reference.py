@@ -44,7 +44,8 @@ def test_ten_rows_with_printed_and_recomputed_change(real: Api, vmtune: Vmtune) 
     assert len(lines) == 10
     assert re.split(r"  +", lines[0]) == [
         "randread", "4 KiB", "1", "113,725", "117,451", "1.03", "+3.3%", "+3.3%", "yes",
-        "only the ratio was recorded [a]", "+4 % (0 to 44) [a]", "1 to 1.44", "no direction [1]",
+        "26,200 (23,400 to 39,000) 1/s [a]", "34,600 (26,200 to 44,700) 1/s [a]", "1.12 to 1.51",
+        "same direction [1]",
     ]  # fmt: skip
     assert [re.split(r"  +", line)[6:9] for line in lines] == [
         [change, change, "yes"]
@@ -147,18 +148,18 @@ def test_each_row_has_what_was_measured_here_and_where(real: Api, vmtune: Vmtune
     shown = vmtune("reference", "show", "coroutine-pool-resize", "--table", "iops").out
     (line,) = rows(shown, "BEFORE")
     assert re.split(r"  +", line.strip())[-5:] == [
-        "~1.62", "65,300 (54,400 to 73,500) 1/s [a]",
-        "79,500 (70,000 to 87,600) 1/s [a]", "1.16 to 1.28", "same direction [1]",
+        "~1.62", "33,600 (31,200 to 37,100) 1/s [a]",
+        "184,000 (169,000 to 207,000) 1/s [a]", "5.05 to 5.95", "same direction [1]",
     ]  # fmt: skip
     (source,) = [line for line in shown.splitlines() if line.startswith("[a] ")]
-    assert source.startswith("[a] 2026-11-22, QEMU 10.0.13 patched, ")
-    assert source.endswith("; run: make bench NAME=patched_pool")
+    assert source.startswith("[a] 2026-11-26, QEMU 10.0.13 patched, ")
+    assert source.endswith("; run: make bench NAME=patched_pool PART=guest")
     document = vmtune("reference", "show", "coroutine-pool-resize", "--table", "iops", "--json")
     (table,) = document.document["tables"]
     after = table["rows"][1]
-    assert (after["own"]["value"], after["verdict"]) == (79500, "same direction")
+    assert (after["own"]["value"], after["verdict"]) == (184000, "same direction")
     assert after["own"]["measurement"] == table["measurements"][0]["key"]
-    assert after["own_ratios"][0]["low"] == 1.16
+    assert after["own_ratios"][0]["low"] == 5.05
     assert table["rows"][0]["own_ratios"] == []
 
 
