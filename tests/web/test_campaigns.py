@@ -21,7 +21,8 @@ def test_planned_in_the_wizard_started_and_cancelled(it: Live, page: Page, watch
     watch.refusals |= {"422"}
     page.goto("/bench/campaigns")
     page.get_by_role("link", name="New campaign").first.click()
-    expect(page.get_by_role("heading", name="New campaign")).to_be_visible()  # the list searches, too
+    # The list searches by a name, too.
+    expect(page.get_by_role("heading", name="New campaign")).to_be_visible()
     page.get_by_label("Name", exact=False).first.fill("by-hand")
     page.get_by_label("Scenario").select_option("plain/1gbs")
     page.get_by_label("Small VM").check()
