@@ -15,25 +15,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Any
-from uuid import uuid4
 
 from tests.perf.kept import Kept
+from tests.perf.loaded_qemu import LOOK_EVERY_S, PATIENCE_S, loaded_qemu
 from tests.perf.pool_model import Monitor
 from tests.perf.report import Check, spread
 from tests.perf.support import folder
 from tests.support.qemu import Build
-from vmtune.bench.block.disks_line import DiskFiles, disks_line
-from vmtune.bench.block.guest_console import guest_console
-from vmtune.bench.migration.direct_stage import guest_program
-from vmtune.bench.model.scenario.block import BlockScenario
-from vmtune.bench.model.scenario.guest_driver import GuestDriver
-from vmtune.bench.model.scenario.matrix_cells import BlockCell, IoPattern, NodeKind
-from vmtune.bench.qemu_process import DIES_WITH_PARENT
-from vmtune.lab.domain_xml import kvm_usable
 from vmtune.stats.compare import Comparison, Contrast, compare_many
 from vmtune.stats.model import Criterion, Direction, Observation, Sample
 from vmtune.stats.schedule import schedule
@@ -41,9 +32,6 @@ from vmtune.stats.schedule import schedule
 PATCHED, UNPATCHED = "patched", "unpatched"
 IOTHREADS = (4, 2, 1)
 """The first is the one that is to decide: a comparison's others are secondary."""
-DISKS = 4
-JOBS = 16
-DEPTH = 64
 BLOCKS = 40
 """1 % is to be seen: where the ratio varies by 2 % between blocks, these bound it to 0.6 %."""
 TURNS = 60
@@ -53,19 +41,9 @@ LASTS_S = 600
 """A guest's load, which is never waited for."""
 SEED = 20261126
 MARGIN = 0.01
-LOOK_EVERY_S = 0.25
-PATIENCE_S = 120
 
 Found = Mapping[int, Mapping[str, Sequence[Mapping[str, float]]]]
 """By iothreads, and by arms: IOPS of each block."""
-
-
-def scenario(iothreads: int, seconds: int) -> BlockScenario:
-    """The load."""
-    cell = BlockCell(
-        NodeKind.NULL, IoPattern.RANDRW, 4096, DEPTH, JOBS, disks=DISKS, iothreads=iothreads
-    )
-    return BlockScenario(cell, runtime_s=seconds, ramp_s=1, driver=GuestDriver())
 
 
 class Turns:
@@ -106,36 +84,14 @@ class Turns:
         return sum(each["rd_operations"] + each["wr_operations"] for each in disks)
 
 
-@asynccontextmanager
-async def _waiting(build: Build, iothreads: int, at: Path) -> AsyncIterator[Turns]:
-    """A QEMU whose vCPUs have not been started."""
-    load = scenario(iothreads, LASTS_S)
-    assert load.driver is not None
-    kernel, own = at / "guest.elf", at / "own"
-    kernel.write_bytes(guest_program())
-    files = DiskFiles(Path(build.program), None, kernel, at, at / "qmp", own)
-    line = disks_line(files, load, load.driver, uuid4(), kvm=kvm_usable())
-    async with guest_console(at, lambda: time.monotonic() * 1000):
-        process = await asyncio.create_subprocess_exec(*DIES_WITH_PARENT, *line)
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                while not own.exists():
-                    assert process.returncode is None, "QEMU has ended"
-                    await asyncio.sleep(LOOK_EVERY_S)
-            with Monitor(own) as monitor:
-                yield Turns(monitor)
-        finally:
-            process.kill()
-            await process.wait()
-
-
 async def in_turns(builds: Mapping[str, Build], iothreads: int) -> dict[str, float]:
     """IOPS of one QEMU of each build, the first of which begins."""
     async with AsyncExitStack() as stack:
         qemus = {}
         for arm, build in builds.items():
             at = stack.enter_context(folder())
-            qemus[arm] = await stack.enter_async_context(_waiting(build, iothreads, at))
+            up = loaded_qemu(build, iothreads, LASTS_S, at)
+            qemus[arm] = Turns((await stack.enter_async_context(up)).monitor)
         await asyncio.gather(*(qemu.boot() for qemu in qemus.values()))
         order = list(qemus.values())
         for turn in range(WARM_TURNS + TURNS):

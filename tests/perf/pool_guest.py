@@ -21,21 +21,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from tests.perf import pool_cost
 from tests.perf.kept import Kept
-from tests.perf.pool_model import Monitor
+from tests.perf.loaded_qemu import LOOK_EVERY_S, PATIENCE_S, loaded_qemu
 from tests.perf.report import Check, spread
 from tests.perf.support import folder
 from tests.support.patched_build import OBJECT, TYPE
 from tests.support.qemu import Build
-from vmtune.bench.block.disks_line import DiskFiles, disks_line
-from vmtune.bench.block.guest_console import guest_console
-from vmtune.bench.migration.direct_stage import guest_program
-from vmtune.bench.qemu_process import DIES_WITH_PARENT
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
-from vmtune.lab.domain_xml import kvm_usable
 from vmtune.stats.compare import Contrast, compare_many
 from vmtune.stats.model import Criterion, Direction, Observation, Sample
 from vmtune.stats.schedule import schedule
@@ -49,8 +43,6 @@ SEED = 20261126
 PERIOD_S = 15
 BACK_WITHIN_S = 35
 BACK_TO = 1.1  # times the maps before
-LOOK_EVERY_S = 0.25
-PATIENCE_S = 120
 
 
 @dataclass(frozen=True)
@@ -85,53 +77,35 @@ async def _loaded(
     build: Build, settings: Mapping[str, int], load_s: int, rest_s: int, at: Path
 ) -> GuestMemory:
     """The load with these properties of the object set before, and a rest after it."""
-    load = pool_cost.scenario(max(pool_cost.IOTHREADS), load_s)
-    assert load.driver is not None
-    kernel, own = at / "guest.elf", at / "own"
-    await asyncio.to_thread(lambda: kernel.write_bytes(guest_program()))
-    files = DiskFiles(Path(build.program), None, kernel, at, at / "qmp", own)
-    line = disks_line(files, load, load.driver, uuid4(), kvm=kvm_usable())
-    line = [word.replace("read-zeroes=on", f"read-zeroes=on,latency-ns={LATENCY_NS}")
-            for word in line]  # fmt: skip
-    async with guest_console(at, lambda: time.monotonic() * 1000) as console:
-        process = await asyncio.create_subprocess_exec(*DIES_WITH_PARENT, *line)
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                while not own.exists():
-                    assert process.returncode is None, "QEMU has ended"
-                    await asyncio.sleep(LOOK_EVERY_S)
-            with Monitor(own) as monitor:
-                monitor.execute("object-add", **{"qom-type": TYPE, "id": "vmtune"})
-                for name, value in settings.items():
-                    monitor.execute("qom-set", path=OBJECT, property=name, value=value)
-                looked = QemuProcess(process.pid)
-                before = most = _look(looked)
-                monitor.execute("cont")
-                async with asyncio.timeout(PATIENCE_S + load_s):
-                    while not console.ended:
-                        now = _look(looked)
-                        most = GuestLook(
-                            *(max(a, b) for a, b in zip(astuple(most), astuple(now), strict=True))
-                        )
-                        await console.wait(LOOK_EVERY_S)
-                assert console.fault is None, console.fault
-                ended = time.monotonic()
-                monitor.execute("stop")  # a guest that has done its work polls on
-                back_s, after = None, _look(looked)
-                while time.monotonic() - ended < rest_s:
-                    await asyncio.sleep(LOOK_EVERY_S)
-                    after = _look(looked)
-                    if back_s is None and after.maps <= BACK_TO * before.maps:
-                        back_s = time.monotonic() - ended
-                created = int(
-                    monitor.execute("qom-get", path=OBJECT, property="coroutines-created")
+    iothreads = max(pool_cost.IOTHREADS)
+    async with loaded_qemu(build, iothreads, load_s, at, LATENCY_NS) as qemu:
+        monitor, console = qemu.monitor, qemu.console
+        monitor.execute("object-add", **{"qom-type": TYPE, "id": "vmtune"})
+        for name, value in settings.items():
+            monitor.execute("qom-set", path=OBJECT, property=name, value=value)
+        looked = QemuProcess(qemu.pid)
+        before = most = _look(looked)
+        monitor.execute("cont")
+        async with asyncio.timeout(PATIENCE_S + load_s):
+            while not console.ended:
+                now = _look(looked)
+                most = GuestLook(
+                    *(max(a, b) for a, b in zip(astuple(most), astuple(now), strict=True))
                 )
-            result = console.report.result()
-            assert result is not None
-            return GuestMemory(before, most, after, back_s, result.iops, created)
-        finally:
-            process.kill()
-            await process.wait()
+                await console.wait(LOOK_EVERY_S)
+        assert console.fault is None, console.fault
+        ended = time.monotonic()
+        monitor.execute("stop")  # a guest that has done its work polls on
+        back_s, after = None, _look(looked)
+        while time.monotonic() - ended < rest_s:
+            await asyncio.sleep(LOOK_EVERY_S)
+            after = _look(looked)
+            if back_s is None and after.maps <= BACK_TO * before.maps:
+                back_s = time.monotonic() - ended
+        created = int(monitor.execute("qom-get", path=OBJECT, property="coroutines-created"))
+    result = console.report.result()
+    assert result is not None
+    return GuestMemory(before, most, after, back_s, result.iops, created)
 
 
 def _look(process: QemuProcess) -> GuestLook:
