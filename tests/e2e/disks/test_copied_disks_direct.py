@@ -57,7 +57,8 @@ def test_a_copy_is_helped_while_it_is_made(service: Service, build: Build, tmp_p
         address = f"/migrations/{record['id']}"
         wait_for(lambda: it.now(record)["disks"][0]["left_ms"], "the time left to be known")
         (disk,) = it.now(record)["disks"]
-        assert disk["converges"] and disk["bytes_per_s"] < 4 * MIB
+        # QEMU begins with up to 16 MiB at once, and a rate is told after 2 s.
+        assert disk["converges"] and 0 < disk["bytes_per_s"] <= 9 * MIB
         waits = {"copy_synchronous_writes": True}
         if build.release >= (8, 2):
             done = service.client.patch(address, {"values": waits})["step_records"][-1]
