@@ -225,6 +225,22 @@ def test_the_drop_duration_matrix_is_the_sources_but_for_what_does_not_fit() -> 
     assert ours == list(source.arms)
 
 
+def test_a_guest_that_writes_as_fast_as_it_can_is_meant_to_end_at_the_limit() -> None:
+    of_drop = [
+        made
+        for made in map(campaign, (f.name for f in CAMPAIGNS))
+        if made.published and made.published.table == "drop"
+    ]
+    assert {made.name for made in of_drop} == {
+        "drop-duration",
+        "drop-duration-full",
+        "drop-duration-quick",
+        "ring-sizes",
+    }
+    for made in of_drop:
+        assert all(scenario.ends_at_limit for scenario in scenarios(made)), made.name
+
+
 @pytest.mark.parametrize("name", ["drop-duration", "drop-duration-full", "drop-duration-quick"])
 def test_every_comparison_of_it_stands_beside_a_published_one(name: str) -> None:
     made = campaign(name)
