@@ -13,6 +13,9 @@ from tests.support.qemu import Build, builds
 from tests.support.removal import kill_while_removing
 from vmtune.client.connection.errors import Refused
 
+BURST = 16 * MIB
+"""QEMU copies up to so much at once, whatever the limit is, then stands as long as that takes."""
+
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
@@ -57,8 +60,8 @@ def test_a_copy_is_helped_while_it_is_made(service: Service, build: Build, tmp_p
         address = f"/migrations/{record['id']}"
         wait_for(lambda: it.now(record)["disks"][0]["left_ms"], "the time left to be known")
         (disk,) = it.now(record)["disks"]
-        # QEMU begins with up to 16 MiB at once, and a rate is told after 2 s.
-        assert disk["converges"] and 0 < disk["bytes_per_s"] <= 9 * MIB
+        # A rate is told after 2 s.
+        assert disk["converges"] and 0 < disk["bytes_per_s"] <= BURST / 2 + MIB
         waits = {"copy_synchronous_writes": True}
         if build.release >= (8, 2):
             done = service.client.patch(address, {"values": waits})["step_records"][-1]
@@ -71,7 +74,8 @@ def test_a_copy_is_helped_while_it_is_made(service: Service, build: Build, tmp_p
         assert (done["state"], done["problems"]) == ("completed", []), done["failure"]
         assert done["phase"] is None
         (disk,) = done["disks"]
-        assert disk["ready_ms"] / 1000 < disk["total_bytes"] / MIB / 2, "and at 1 MiB/s all of it"
+        at_1_mib_per_s = (disk["total_bytes"] - BURST) / MIB
+        assert disk["ready_ms"] / 1000 < at_1_mib_per_s
         it.qemus[1].stop()
         assert arrived_whole(it)
 
