@@ -4,14 +4,15 @@ always is the same migration.
 Twenty in a row have the same guest and workload, each with a bandwidth, a downtime limit and a
 profile of its own; but the last two of them repeat the first two, so that what no forecast can
 foresee is seen. The first 340 of the usual seed were published before that: there it is four in a
-row without repeats, slower guests, and 30 s until a migration is given up.
+row without repeats, slower guests, pages that hold next to nothing but for one kind of guest, and
+30 s until a migration is given up.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vmtune.bench.model.scenario.migration import Scenario, VmShape
 from vmtune.bench.model.scenario.parts import MIB
@@ -36,6 +37,12 @@ _FIRST_PASS_WITHIN_S = 8
 _PROFILES = ("stock",) * 5 + ("auto-converge",) * 2 + ("multifd",) * 2 + ("xbzrle", "zstd")
 _KINDS = ("in order",) * 5 + ("skewed",) * 5 + ("bursts",) * 3 + ("full speed", "idle", "content")
 _SKEWS = (50, 70, 80, 90)
+_INCOMPRESSIBLE = (5, 20, 40, 60, 80, 95)
+"""Percent of the pages of a guest; the others hold what is packed to about a third."""
+_SENT_LEAST_S = 0.4
+"""A guest's region takes at least so long where the bandwidth need not fall below the least: in
+less time the tenths of a second in which QEMU sends are most of what is measured."""
+_LEAST_BANDWIDTH = 25 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +90,13 @@ def drawn(seed: int, number: int) -> Drawn:
     vcpus = of_all.choice((1, 1, 1, 2))
     pace = 10 ** (of_all.uniform(7.4, 7.9) if first else of_all.uniform(7.75, 8.25))
     kind = of_all.choice(_KINDS)
-    region_mib = round(memory_mib * of_all.uniform(0.15, 0.85))
+    region_mib = round(memory_mib * of_all.uniform(0.15 if first else 0.4, 0.85))
     workload = _workload(of_all, kind, region_mib, pace)
+    if not first and kind != "content":
+        workload = replace(workload, random_percent=of_all.choice(_INCOMPRESSIBLE))
     chance = random.Random(f"{seed}/{repeats(seed, number)}")
     profile = chance.choice(_PROFILES)
+    bandwidth = pace * 10 ** chance.uniform(-0.3, 0.3)
     return Drawn(
         number,
         profile,
@@ -95,12 +105,18 @@ def drawn(seed: int, number: int) -> Drawn:
             f"dataset/{number}",
             vm=VmShape(memory_mib * MIB, vcpus),
             workload=workload,
-            values=_values(chance, profile, pace * 10 ** chance.uniform(-0.3, 0.3)),
+            values=_values(
+                chance, profile, bandwidth if first else _slow_enough(bandwidth, workload)
+            ),
             warmup_s=1 + _first_pass_s(workload),
             max_seconds=_LONGEST_OF_THE_FIRST_S if first else _longest_s(profile, kind),
             max_iterations=10_000,
         ),
     )
+
+
+def _slow_enough(bandwidth: float, workload: Workload) -> float:
+    return min(bandwidth, max(_LEAST_BANDWIDTH, workload.region_bytes / _SENT_LEAST_S))
 
 
 def _longest_s(profile: str, kind: str) -> int:

@@ -3,8 +3,10 @@
 As QEMU does it (migration/migration.c, migration_iteration_run and migration_update_counters, 7.2
 to 11.1): what is dirty is sent; once less remains than throughput times the downtime limit, the
 bitmap is synchronised, and if less remains even so the guest is stopped and the rest is sent.
-Otherwise the next pass begins. Auto-converge throttles the guest when a pass dirtied more than the
-trigger's share of what it sent, twice (migration/ram.c, migration_trigger_throttle).
+Otherwise the next pass begins. Under a bandwidth limit it sends in bursts
+(:mod:`vmtune.forecast.bursts`). Auto-converge throttles the guest when it dirtied more than the
+trigger's share of what was sent, in a second or more, twice (migration/ram.c,
+migration_bitmap_sync, migration_trigger_throttle).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import math
 from collections import deque
 from dataclasses import dataclass, replace
 
+from vmtune.forecast.bursts import Bursts
 from vmtune.forecast.dirty_curve import DirtyCurve
 
 LONGEST_MS = 24 * 3600 * 1000.0
@@ -20,9 +23,12 @@ _MOST_PASSES = 20_000
 _SHORTEST_PASS_MS = 50.0
 """QEMU looks at what remains at the end of a burst of sending: MAX_WAIT in migration/ram.c."""
 _ROUNDING = 1e-9
+_LEAST_SHARE = 1e-9
 _STANDS = 0.97
 """A pass that leaves more than this of what the one before left above the threshold makes no
 progress: that dirtying and sending balance is known no better than to some percent."""
+_STANDS_PASSES = 24
+"""In bursts long and short passes take turns: so many in a row, without progress."""
 _TRIGGERS = 2
 """How many passes in all dirty too much before the throttle is raised."""
 _THROTTLED_EVERY_MS = 1000.0
@@ -54,6 +60,7 @@ class Conditions:
         above 0: one that is throttled makes up for it as long as it has that much.
     :param switchover_bytes_per_s: the throughput once the guest stands still, when QEMU lifts
         its bandwidth limit (migration/migration.c, migration_completion); None: the same.
+    :param limited: it is a bandwidth limit that holds the throughput.
     """
 
     throughput_bytes_per_s: float
@@ -64,6 +71,7 @@ class Conditions:
     switchover_bytes_per_s: float | None = None
     first_wire_share: float | None = None
     busy_share: float = 1.0
+    limited: bool = False
 
     @property
     def threshold_bytes(self) -> float:
@@ -73,6 +81,13 @@ class Conditions:
     def sending_ms(self, dirty_bytes: float) -> float:
         """How long sending takes."""
         return dirty_bytes * self.wire_share / self.throughput_bytes_per_s * 1000
+
+    def bursts(self) -> Bursts | None:
+        """Those in which it sends; None where no bandwidth limit holds it."""
+        if not self.limited:
+            return None
+        pace = self.throughput_bytes_per_s
+        return Bursts(pace, max(pace, self.switchover_bytes_per_s or 0.0))
 
     def in_pass(self, number: int) -> Conditions:
         """Those of a pass, counted from 1."""
@@ -134,25 +149,91 @@ class Course:
     throttle_percent: float
 
 
+@dataclass(slots=True)
+class _Throttle:
+    """Auto-converge's, in percent of the guest's CPU time."""
+
+    schedule: AutoConverge | None
+    percent: float
+    judged_ms: float = -_THROTTLED_EVERY_MS
+    dirtied: float = 0.0
+    sent: float = 0.0
+    triggered: int = 0
+
+    @property
+    def may_rise(self) -> bool:
+        return self.schedule is not None and self.percent < self.schedule.max_percent
+
+    def synchronised(self, at_ms: float, dirtied: float, sent: float) -> None:
+        """After a pass that ended at *at_ms*."""
+        schedule = self.schedule
+        self.dirtied, self.sent = self.dirtied + dirtied, self.sent + sent
+        if schedule is None or at_ms - self.judged_ms < _THROTTLED_EVERY_MS:
+            return
+        self.triggered += self.dirtied > self.sent * schedule.trigger_percent / 100
+        self.judged_ms, self.dirtied, self.sent = at_ms, 0.0, 0.0
+        if self.triggered >= _TRIGGERS:
+            self.triggered = 0
+            raised = self.percent + schedule.increment_percent if self.percent else 0
+            self.percent = min(max(raised, schedule.initial_percent), schedule.max_percent)
+
+
+@dataclass(slots=True)
+class _Progress:
+    """The least that remained above the threshold after a synchronisation, and for how many passes
+    it has been so."""
+
+    threshold: float
+    fewest_passes: int
+    compared: float | None = None
+    passes: int = 0
+
+    def stands(self, remaining: float) -> bool:
+        """Whether it makes none any more, *remaining* being left now."""
+        above = remaining - self.threshold
+        if self.compared is None or above <= _STANDS * self.compared:
+            self.compared, self.passes = above, 0
+        else:
+            self.passes += 1
+        return self.passes >= self.fewest_passes
+
+
+def _send(
+    moment: Moment, number: int, remaining: float, here: Conditions, bursts: Bursts | None
+) -> tuple[float, float]:
+    """Send in one pass.
+
+    :return: how long it takes, in ms, and how much of what remains is sent or passed over.
+    """
+    share, threshold = moment.used_share if number == 1 else 1.0, here.threshold_bytes
+    passed_over = (1 - share) / moment.passed_over_bytes_per_s * 1000
+    if bursts is not None:
+        wire_share = max(_LEAST_SHARE, here.wire_share * share)
+        pass_ms, left = bursts.send(remaining, wire_share, threshold)
+        # What was never used lies together: while QEMU passes over it, it sends nothing.
+        return pass_ms + (remaining - left) * passed_over, remaining - left
+    to_send = max(0.0, remaining - threshold)
+    pass_ms = max(here.sending_ms(to_send * share), to_send * passed_over)
+    if number > 1 or moment.since_clean_ms == 0:
+        pass_ms = max(pass_ms, _SHORTEST_PASS_MS)
+    return pass_ms, min(remaining, max(to_send, pass_ms / here.sending_ms(share)))
+
+
 def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
     """The course from *moment* on."""
     remaining, clean_ms, sent = moment.remaining_bytes, moment.since_clean_ms, moment.sent_bytes
-    throttle, triggered, judged_ms = moment.throttle_percent, 0, -_THROTTLED_EVERY_MS
+    throttle = _Throttle(conditions.auto_converge, moment.throttle_percent)
     left_ms = on_wire = 0.0
     least: float | None = None
-    threshold = conditions.threshold_bytes
+    threshold, bursts = conditions.threshold_bytes, conditions.bursts()
+    progress = _Progress(threshold, 1 if bursts is None else _STANDS_PASSES)
     # At the passes' beginnings: how long the guest had written, what was sent, what was dirty.
     starts = deque([(0.0, 0.0, remaining + sent)])
     written_ms, sent_all, all_sent = clean_ms, sent, False
     for number in range(1, _MOST_PASSES + 1):
-        to_send = max(0.0, remaining - threshold)
         share = moment.used_share if number == 1 else 1.0
-        here, does = conditions.in_pass(number), conditions.does_share(throttle)
-        pass_ms = here.sending_ms(to_send * share)
-        pass_ms = max(pass_ms, to_send * (1 - share) / moment.passed_over_bytes_per_s * 1000)
-        if number > 1 or clean_ms == 0:
-            pass_ms = max(pass_ms, _SHORTEST_PASS_MS)
-        to_send = min(remaining, max(to_send, pass_ms / here.sending_ms(share)))
+        here, does = conditions.in_pass(number), conditions.does_share(throttle.percent)
+        pass_ms, to_send = _send(moment, number, remaining, here, bursts)
         left_ms += pass_ms
         on_wire += to_send * share * here.wire_share
         sent += to_send * share
@@ -171,21 +252,13 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
         if left + dirtied <= threshold * (1 + _ROUNDING):
             silence_ms = conditions.silence_ms(remaining)
             on_wire += remaining * conditions.wire_share
-            return Course(True, left_ms + silence_ms, silence_ms, number, on_wire, least, throttle)
-        stands = least is not None and remaining - threshold > _STANDS * (least - threshold)
+            left_ms += silence_ms
+            return Course(True, left_ms, silence_ms, number, on_wire, least, throttle.percent)
         least = remaining if least is None else min(least, remaining)
-        schedule = conditions.auto_converge
-        if schedule is not None and left_ms - judged_ms >= _THROTTLED_EVERY_MS:
-            judged_ms = left_ms
-            if dirtied > sent * here.wire_share * schedule.trigger_percent / 100:
-                triggered += 1
-            if triggered >= _TRIGGERS:
-                triggered = 0
-                raised = throttle + schedule.increment_percent if throttle else 0
-                throttle = min(max(raised, schedule.initial_percent), schedule.max_percent)
-        may_throttle = schedule is not None and throttle < schedule.max_percent
-        if (stands and all_sent and not may_throttle) or left_ms > LONGEST_MS:
-            return Course(False, left_ms, 0.0, number, on_wire, least, throttle)
+        stands = progress.stands(remaining)
+        throttle.synchronised(left_ms, dirtied, sent * here.wire_share)
+        if (stands and all_sent and not throttle.may_rise) or left_ms > LONGEST_MS:
+            return Course(False, left_ms, 0.0, number, on_wire, least, throttle.percent)
         clean_ms = sent = 0.0
         starts.append((written_ms, sent_all, remaining))
-    return Course(False, left_ms, 0.0, _MOST_PASSES, on_wire, least, throttle)
+    return Course(False, left_ms, 0.0, _MOST_PASSES, on_wire, least, throttle.percent)

@@ -49,11 +49,13 @@ class Throughput:
     :param bytes_per_s: on the wire, while the guest runs.
     :param switchover_bytes_per_s: while it stands still.
     :param records: how many migrations say so; 0 where only the limit is known.
+    :param limited: it is the bandwidth limit that holds it, not the path.
     """
 
     bytes_per_s: Range
     switchover_bytes_per_s: Range
     records: int
+    limited: bool = False
 
 
 def channels(values: Mapping[str, Value]) -> int:
@@ -127,4 +129,5 @@ def expect_throughput(past: Sequence[Sent], limit_bytes_per_s: float | None) -> 
         held = path
     if not free and lifted:
         path = Range(min(lifted), statistics.median(lifted), max(lifted))
-    return Throughput(held, path, len(past))
+    limited = limit_bytes_per_s is not None and held.likely >= limit_bytes_per_s
+    return Throughput(held, path, len(past), limited)

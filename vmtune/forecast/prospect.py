@@ -128,6 +128,7 @@ def expect(
     :param throughput: of the path; takes the place of the conditions'.
     :param compressed: pages are compressed.
     """
+    conditions = replace(conditions, limited=throughput.limited)
     first = used_bytes(probe)
     curve = probe.curve()
     deltas = conditions.first_wire_share is not None
@@ -168,7 +169,12 @@ def expect(
     ]
     helps = None
     if not likely.ends:
-        usual = replace(conditions, throughput_bytes_per_s=held.likely, wire_share=later.likely)
+        usual = replace(
+            conditions,
+            throughput_bytes_per_s=held.likely,
+            switchover_bytes_per_s=lifted.likely,
+            wire_share=later.likely,
+        )
         helps = needs(curve, _beginning(probe, first.likely), usual)
     ends = likely.ends if all(other.ends == likely.ends for other in others) else None
     finished = [other for other in others if other.ends]
@@ -200,12 +206,14 @@ def likely_course(
     :param compressed: pages are compressed.
     :param throttle_percent: of the guest's CPU time, withheld from the beginning on.
     """
+    deltas = conditions.first_wire_share is not None
     there = replace(
         conditions,
         throughput_bytes_per_s=throughput.bytes_per_s.likely,
         switchover_bytes_per_s=throughput.switchover_bytes_per_s.likely,
-        first_wire_share=first_share(probe, compressed).likely,
-        wire_share=later_share(probe, compressed).likely,
+        first_wire_share=first_share(probe, compressed and not deltas).likely,
+        wire_share=later_share(probe, compressed, deltas).likely,
+        limited=throughput.limited,
     )
     beginning = _beginning(probe, used_bytes(probe).likely)
     return follow(probe.curve(), replace(beginning, throttle_percent=throttle_percent), there)

@@ -22,6 +22,7 @@ from tests.perf.dataset_file import (
     unpack_lines,
 )
 from tests.perf.dataset_sheet import BEGIN, END, with_figures
+from tests.perf.forecast import counted, forecast
 
 MIGRATION: dict[str, Any] = {  # any: JSON
     "number": 1,
@@ -87,6 +88,22 @@ def test_what_is_drawn_covers_what_guests_do() -> None:
     assert any(w.dirty_mb_per_s == 1 for w in work)
     profiles = {one.profile for one in every}
     assert profiles == {"stock", "auto-converge", "multifd", "xbzrle", "zstd"}
+
+
+def test_guests_of_the_later_ones_hold_pages_as_real_ones_do() -> None:
+    """Else all that compresses sends next to nothing, whoever the guest is."""
+    later = [drawn(SEED, n) for n in range(340, 2000)]
+    assert all(one.scenario.workload.random_percent for one in later if one.kind != "content")
+    held = {one.scenario.workload.random_percent for one in later}
+    assert len(held) >= 6
+
+
+def test_bandwidths_of_the_later_ones_leave_the_guests_memory_some_time() -> None:
+    for one in (drawn(SEED, n) for n in range(340, 2000)):
+        bandwidth = one.scenario.values["max_bandwidth_bytes_per_s"]
+        assert isinstance(bandwidth, int)
+        region = one.scenario.workload.region_bytes
+        assert bandwidth <= 25 << 20 or region / bandwidth >= 0.4
 
 
 def test_a_packed_file_gives_back_what_was_packed_by_number(tmp_path: Path) -> None:
@@ -226,3 +243,23 @@ def test_the_published_migrations_are_still_drawn() -> None:
         assert (again.kind, again.profile) == (one["kind"], one["profile"])
         assert asdict(again.scenario.workload) == one["workload"]
         assert dict(again.scenario.values) == one["values"]
+
+
+def test_a_forecast_counts_all_that_its_probe_saw_of_the_memory() -> None:
+    published = unpack(PUBLISHED)
+    plain = next(one for one in published if one["profile"] == "stock" and one["totals"])
+    pages = {"pages": 1000, "zero_share": 0.9, "packed_share": 0.5}
+    seen = plain | {"probe": plain["probe"] | {"contents": pages, "held_bytes": 8 << 20}}
+    before, after = (forecast(one, published, 30).computed.sent_bytes for one in (plain, seen))
+    assert before is not None
+    assert after is not None
+    assert after.likely < before.likely - (plain["probe"]["used_bytes"] - (64 << 20))
+
+
+def test_what_the_machine_failed_does_not_count_nor_the_first_ones_next_to_later_ones() -> None:
+    first, later = drawn_migration(0), drawn_migration(340)
+    failed = drawn_migration(341, state="failed", totals=None)
+    unprobed = drawn_migration(342, state="not run", probe=None)
+    assert counted([first, later, failed, unprobed], SEED) == [later]
+    assert counted([first, failed], SEED) == [first]
+    assert counted([first, later], 7) == [first, later]

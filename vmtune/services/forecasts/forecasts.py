@@ -302,7 +302,8 @@ def _candidate(
     known = _known(past, values)
     if given is not None:
         path = Range.exactly(min(given, limit) if limit is not None else given)
-        throughput: Throughput | None = Throughput(path, Range.exactly(given), 0)
+        limited = limit is not None and given >= limit
+        throughput: Throughput | None = Throughput(path, Range.exactly(given), 0, limited)
     else:
         throughput = expect_throughput(known, limit)
     proven = bool(known) or given is not None or throughput is None
