@@ -7,6 +7,9 @@ Beside it, of the same migrations: what remains divided by the throughput, as so
 for the total time, and QEMU's last expected-downtime for the silence. Then: how far migrations that
 were done twice are from each other, which no forecast can know.
 
+Of the published dataset the first migrations, of a machine full of other work and before probes
+looked at pages, count only where there are no others.
+
 Without a folder of RESULTS it does COUNT migrations itself, some 5 s each, of workloads drawn by
 SEED=, another one each time if it is not given; FULL=1 does 2,000.
 

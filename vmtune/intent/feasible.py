@@ -40,6 +40,7 @@ class Basis:
     :param history: the migrations that say what the path carries, the newest first.
     :param beyond: for how long guests stand still beyond their downtime limit on this path.
     :param copy_ms: how long local disks are copied before the memory; 0 where none is.
+    :param deltas: by what changed in them (XBZRLE), which saves nothing in the first pass.
     """
 
     probe: DirtyProbe
@@ -48,6 +49,13 @@ class Basis:
     history: tuple[UUID, ...] = ()
     beyond: Beyond | None = None
     copy_ms: float = 0.0
+    deltas: bool = False
+
+    def course(self, limit_ms: int, throttle_percent: int) -> Course:
+        """What is likely with a downtime limit and a throttle."""
+        first_share = 1.0 if self.deltas else None
+        limits = Conditions(1.0, limit_ms, first_wire_share=first_share)
+        return likely_course(self.probe, self.throughput, limits, self.compressed, throttle_percent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +122,7 @@ def nearest(intent: Intent, basis: Basis) -> tuple[Intent, ...]:
 
 def unthrottled(basis: Basis, limit_ms: int) -> Course:
     """The course with that downtime limit, where the guest is not throttled."""
-    limits = Conditions(1.0, limit_ms)
-    return likely_course(basis.probe, basis.throughput, limits, basis.compressed, 0)
+    return basis.course(limit_ms, 0)
 
 
 def difference(intent: Intent, other: Intent) -> str:
@@ -203,9 +210,7 @@ def _allowing(intent: Intent, more: Means) -> Intent:
 
 
 def _course(intent: Intent, basis: Basis) -> Course:
-    limits = Conditions(1.0, highest_limit_ms(intent, basis.beyond))
-    throttle = intent.most_throttle_percent
-    return likely_course(basis.probe, basis.throughput, limits, basis.compressed, throttle)
+    return basis.course(highest_limit_ms(intent, basis.beyond), intent.most_throttle_percent)
 
 
 def _throttle_needed(intent: Intent, basis: Basis) -> bool:
@@ -222,7 +227,7 @@ def _deadline_ms(intent: Intent) -> float:
 
 def _sending_ms(basis: Basis) -> float:
     """How long all of the guest's memory takes."""
-    share = first_share(basis.probe, basis.compressed).likely
+    share = first_share(basis.probe, basis.compressed and not basis.deltas).likely
     pace = basis.throughput.bytes_per_s.likely
     return used_bytes(basis.probe).likely * share / pace * 1000
 

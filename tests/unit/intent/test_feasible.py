@@ -36,6 +36,18 @@ def test_an_idle_guest_keeps_a_deadline_that_its_memory_allows() -> None:
     assert judge(Intent(100, 5), basis(0)).kept is False
 
 
+def test_a_first_pass_is_not_shortened_by_xbzrle() -> None:
+    """It sends what changed of a page since it was sent."""
+    packed = replace(basis(20), compressed=True)
+    shorter, whole = (judge(Intent(100, 60), each) for each in (
+        packed, replace(packed, deltas=True)
+    ))  # fmt: skip
+    assert shorter.total_ms is not None
+    assert whole.total_ms is not None
+    assert shorter.total_ms < 8000
+    assert 10_000 < whole.total_ms < 13_000
+
+
 def test_a_deadline_just_missed_is_not_refused() -> None:
     found = judge(Intent(100, 10), basis(0))
     assert found.total_ms is not None
