@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 from tests.perf.machine_load import Counters, between, counters
 from vmtune.bench.migration.command_line import QemuFiles, command_line
 from vmtune.bench.migration.direct_stage import BenchQemu, DirectStage, guest_program
-from vmtune.bench.migration.guest_listener import GuestListener
+from vmtune.bench.migration.guest_listener import GuestListener, GuestReport
 from vmtune.bench.migration.measured import MeasuredMigration, Verdict, plan_run
 from vmtune.bench.migration.order import DEFAULT_QEMU, RunOrder
 from vmtune.bench.migration.recorder import Recorder
@@ -98,6 +98,10 @@ class WanderingGuest:
     def lives(self) -> bool:
         """Whether the QEMU that it runs on does."""
         return self._runs_on is not None and self._runs_on.process.process.poll() is None
+
+    def reports(self) -> list[GuestReport]:
+        """What it has told so far."""
+        return self._listener.reports()
 
     async def probe(self) -> tuple[DirtyProbe, dict[str, float | None]]:
         """What it dirties, and the load of the machine meanwhile."""
