@@ -30,7 +30,7 @@ def test_a_vm_is_tuned_and_migrates_there_and_back(live: Live, transport: str) -
 @pytest.mark.parametrize("transport", ["ssh", "tls"])
 def test_a_migration_by_virsh_is_observed(live: Live, transport: str) -> None:
     with hosts(live, transport):
-        observed_where_virsh_migrates(live, transport)
+        observed_where_virsh_migrates(live)
 
 
 MAKE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -batch"

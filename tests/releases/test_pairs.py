@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.live import Live, wait_for
 from tests.support.machines import on, said, why_no_machines
-from tests.support.releases import pairs, record, release_pair
+from tests.support.releases import pairs, record, release_pair, versions
 from vmtune import lab
 from vmtune.model.workload import Workload
 
@@ -39,11 +39,9 @@ def pair(
 ) -> Iterator[tuple[Live, dict[str, Any]]]:
     """The machines, and what is seen of them."""
     older, newer = request.param
-    seen: dict[str, Any] = {"older": older, "newer": newer, "migrations": []}
+    seen: dict[str, Any] = {"older": older, "newer": newer, "migrations": {}}
     with release_pair(older, newer, tmp_path_factory.mktemp("pair")) as live:
-        for name, release in (("a", "older"), ("b", "newer")):
-            host = live.client.get(f"/hosts/{name}")
-            seen[f"{release}_has"] = {what: host[f"{what}_version"] for what in ("qemu", "libvirt")}
+        seen |= versions(live)
         for name, values in (PROFILES | COPIES).items():
             live.profile(name, **values)
         yield live, seen
@@ -65,6 +63,7 @@ def test_a_vm_goes_to_the_newer_release_and_back(
     pair: tuple[Live, dict[str, Any]], profile: str
 ) -> None:
     live, seen = pair
+    completed = seen["migrations"][profile] = []
     with live.vm(**SMALL) as vm:
         for to in "ba":
             done = live.ended(live.migrate(vm, to, profile=profile))
@@ -74,7 +73,7 @@ def test_a_vm_goes_to_the_newer_release_and_back(
             in_force = sorted(name for name, status in proven.items() if status == "effective")
             assert in_force, done["outcomes"]
             assert live.states(vm) == {to: "running"}
-            seen["migrations"].append(
+            completed.append(
                 {"profile": profile, "to": "newer" if to == "b" else "older",
                  "effective": in_force}
             )  # fmt: skip
@@ -106,6 +105,7 @@ def test_a_local_disk_is_copied_to_the_newer_release_and_back(
     pair: tuple[Live, dict[str, Any]],
 ) -> None:
     live, seen = pair
+    completed = seen["migrations"]["local-disk"] = []
     hosts = dict(zip("ab", live.status.hosts, strict=True))
     with live.vm(**SMALL) as vm, local_disk(live, vm) as content:
         for to in "ba":
@@ -121,7 +121,7 @@ def test_a_local_disk_is_copied_to_the_newer_release_and_back(
             assert live.states(vm) == {to: "running"}
             assert digest(hosts[to]) == content
             assert on(hosts[here], "test", "-e", IMAGE).returncode == 1
-            seen["migrations"].append(
+            completed.append(
                 {"profile": "local-disk", "to": "newer" if to == "b" else "older",
                  "effective": sorted(proven)}
             )  # fmt: skip
@@ -129,6 +129,7 @@ def test_a_local_disk_is_copied_to_the_newer_release_and_back(
 
 def test_a_rolling_upgrade_and_what_may_not_go_back(pair: tuple[Live, dict[str, Any]]) -> None:
     live, seen = pair
+    seen["stays"] = ""
     old = [start_on(live, "a", f"old{number}") for number in range(2)]
     new = start_on(live, "b", "new")
     names = [vm.name for vm in (*old, new)]

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.broken_ways import hosts
+from tests.support.broken_ways import TRANSPORTS, hosts, share_known_hosts
 from tests.support.live import Live
 from tests.support.machines import why_no_machines
-from tests.support.releases import pairs, record, release_machines
+from tests.support.releases import pairs, record, release_machines, versions
 from tests.support.ways import (
     WANTED_ROUNDS,
     asked_for_by_the_hook,
@@ -29,29 +29,29 @@ SMALL: dict[str, Any] = {"memory_bytes": 96 << 20}
 
 
 @pytest.fixture(scope="module", params=pairs(), ids="-".join)
-def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Live, dict[str, list[str]]]]:
-    """The machines, and what succeeded by which transport."""
+def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Live, dict[str, Any]]]:
+    """The machines, and what is seen of them."""
     older, newer = request.param
-    succeeded: dict[str, list[str]] = {}
+    seen: dict[str, Any] = {"transports": {}}
     with release_machines(older, newer) as live:
-        yield live, succeeded
-    record(older, newer, transports=succeeded)
+        share_known_hosts(live)
+        yield live, seen
+    record(older, newer, **seen)
 
 
-@pytest.mark.parametrize("transport", ["ssh", "tls"])
-def test_all_of_it_by_each_transport(
-    pair: tuple[Live, dict[str, list[str]]], transport: str
-) -> None:
-    live, succeeded = pair
-    done = succeeded[transport] = []
-    with hosts(live, transport):
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_all_of_it_by_each_transport(pair: tuple[Live, dict[str, Any]], transport: str) -> None:
+    live, seen = pair
+    done = seen["transports"][transport] = []
+    with hosts(live, transport, *TRANSPORTS[transport]):
+        seen |= versions(live)
         tuned_there_and_back(live, f"by-{transport}", **SMALL)
         done += ["plan", "apply", "migrate", "revert"]
-        observed_where_virsh_migrates(live, transport, **SMALL)
+        observed_where_virsh_migrates(live, **SMALL)
         done.append("observe")
         for which in "ab":
             install_hook(live, which, live.host("c").name)
         loud = {"announce_rounds": WANTED_ROUNDS}
         with default_profile(live, f"loud-{transport}", loud):
-            asked_for_by_the_hook(live, transport, **SMALL)
+            asked_for_by_the_hook(live, **SMALL)
         done.append("hook")

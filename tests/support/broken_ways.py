@@ -17,6 +17,15 @@ SSH, TLS = "qemu+ssh://root@{b}/system", "qemu+tls://{b}/system"
 PKI = "/etc/pki/libvirt"
 RELOAD = "virt-admin -c libvirtd:///system server-update-tls libvirtd"
 ANSWERS_WITHIN_S = 30
+KEYS = "/etc/vmtune/keys"
+"""The only folder that a URI's files may be in."""
+_KNOWN = f"?known_hosts={KEYS}/known_hosts"
+TRANSPORTS = {
+    "ssh": ("root@", ""), "tls": ("", ""), "tcp": ("", ""),
+    "libssh": ("root@", _KNOWN), "libssh2": ("root@", _KNOWN),
+}  # fmt: skip
+"""Each that vmtune offers: what :func:`hosts` takes for user and query. Both libssh need
+:func:`share_known_hosts`."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,12 @@ def hosts(live: Live, transport: str, user: str = "", query: str = "") -> Iterat
     finally:
         for name in "ab":
             live.client.delete(f"/hosts/{name}")
+
+
+def share_known_hosts(live: Live) -> None:
+    """Have each machine's known host keys where a URI may name them."""
+    for host in live.status.hosts:
+        said(host, "sh", "-ec", f"mkdir -p {KEYS}; cp /root/.ssh/known_hosts {KEYS}")
 
 
 def refused_as(live: Live, broken: Broken) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,14 +66,48 @@ def release_machines(older: str, newer: str) -> Iterator[Live]:
         yield live
 
 
-def record(older: str, newer: str, **seen: Any) -> None:
-    """With RECORD_RELEASES set, keep what was seen of a pair, in the place of what was before."""
-    if not os.environ.get("RECORD_RELEASES"):
+def versions(live: Live) -> dict[str, dict[str, str]]:
+    """What the machines have, as the service sees hosts a and b."""
+    seen = {}
+    for name, which in (("a", "older_has"), ("b", "newer_has")):
+        host = live.client.get(f"/hosts/{name}")
+        seen[which] = {what: host[f"{what}_version"] for what in ("qemu", "libvirt")}
+    return seen
+
+
+_VERSIONS = ("older_has", "newer_has")
+
+
+def record(
+    older: str,
+    newer: str,
+    *,
+    migrations: Mapping[str, list[dict[str, Any]]] | None = None,
+    transports: Mapping[str, list[str]] | None = None,
+    **seen: Any,
+) -> None:
+    """With RECORD_RELEASES set, keep what was seen of a pair. What was seen before stays where it
+    was not tried again, unless it was of other versions.
+
+    :param migrations: those that succeeded, by the profile that was tried.
+    :param transports: what succeeded, by the transport that was tried.
+    :param seen: :func:`versions`, and the rest; without versions nothing was tried.
+    """
+    if not os.environ.get("RECORD_RELEASES") or not all(seen.get(key) for key in _VERSIONS):
         return
     known = json.loads(RECORD.read_text()) if RECORD.exists() else []
     of_pairs = {(each["older"], each["newer"]): each for each in known}
-    before = of_pairs.get((older, newer), {"older": older, "newer": newer})
-    of_pairs[older, newer] = before | seen
+    kept = of_pairs.get((older, newer), {})
+    if any(kept.get(key) != seen[key] for key in _VERSIONS):
+        kept = {}
+    tried = migrations or {}
+    rows = [each for each in kept.get("migrations", []) if each["profile"] not in tried]
+    of_pairs[older, newer] = kept | seen | {
+        "older": older,
+        "newer": newer,
+        "migrations": rows + [each for done in tried.values() for each in done],
+        "transports": kept.get("transports", {}) | (transports or {}),
+    }  # fmt: skip
     ordered = sorted(of_pairs, key=lambda pair: [RELEASES.index(name) for name in pair])
     text = json.dumps([of_pairs[pair] for pair in ordered], indent=2, sort_keys=True)
     RECORD.write_text(f"{text}\n")

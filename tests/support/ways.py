@@ -50,9 +50,9 @@ def tuned_there_and_back(live: Live, profile: str, **vm: Any) -> dict[str, list[
     return in_force
 
 
-def migrated_by_virsh(live: Live, vm: lab.LabVm, transport: str, source: str, to: str) -> None:
-    """As anybody would who has never heard of vmtune."""
-    there = f"qemu+{transport}://{live.host(to).name}/system"
+def migrated_by_virsh(live: Live, vm: lab.LabVm, source: str, to: str) -> None:
+    """As anybody would who has never heard of vmtune, by the way between hosts that it knows."""
+    there = live.client.get(f"/hosts/{to}")["peer_uri"]
     here = ("virsh", "-c", "qemu:///system")
     said(live.host(source), *here, "migrate", *FLAGS, vm.name, there)
     assert live.states(vm) == {to: "running"}
@@ -63,12 +63,12 @@ def observed(live: Live, vm: lab.LabVm) -> list[str]:
     return [each["state"] for each in live.client.get(f"/migrations?vm={vm.uuid}")["items"]]
 
 
-def observed_where_virsh_migrates(live: Live, transport: str, **vm: Any) -> None:
+def observed_where_virsh_migrates(live: Live, **vm: Any) -> None:
     """A migration to b, and back, that vmtune did not begin: both are recorded."""
     with live.vm(**{"workload": CALM, **vm}) as made:
         live.client.get("/vms")
         for number, (source, to) in enumerate(("ab", "ba"), 1):
-            migrated_by_virsh(live, made, transport, source, to)
+            migrated_by_virsh(live, made, source, to)
             all_of_them = ["completed"] * number
             wait_for(lambda: observed(live, made) == all_of_them, "the migration to be recorded")  # noqa: B023
 
@@ -125,12 +125,12 @@ def arrivals(live: Live, vm: lab.LabVm) -> list[dict[str, Any]]:
     return [e["data"] for e in told if e["topic"] == "arrival" and e["subject"] == vm.uuid]
 
 
-def asked_for_by_the_hook(live: Live, transport: str, **vm: Any) -> None:
+def asked_for_by_the_hook(live: Live, **vm: Any) -> None:
     """A migration to b and back by virsh: both hooks get the profile's values from the service,
     for QEMUs that are told them before anything arrives."""
     with live.vm(**{"workload": CALM, **vm}) as made:
         for number, (source, to) in enumerate(("ab", "ba"), 1):
-            migrated_by_virsh(live, made, transport, source, to)
+            migrated_by_virsh(live, made, source, to)
             assert rounds(live, made, to) == WANTED_ROUNDS
             assert [each["destination"] for each in arrivals(live, made)] == list("ba"[:number])
 

@@ -52,11 +52,11 @@ def test_a_vm_is_tuned_and_migrates_there_and_back(live: Live, transport: str) -
 @pytest.mark.parametrize("transport", ["ssh", "tls"])
 def test_others_migrations_are_observed_and_the_hook_is_asked(live: Live, transport: str) -> None:
     with hosts(live, transport):
-        observed_where_virsh_migrates(live, transport)
+        observed_where_virsh_migrates(live)
         for which in "ab":
             install_hook(live, which, live.host("a").name)
         with default_profile(live, f"loud-{transport}", {"announce_rounds": WANTED_ROUNDS}):
-            asked_for_by_the_hook(live, transport)
+            asked_for_by_the_hook(live)
 
 
 def test_the_services_own_machine_is_looked_into(live: Live) -> None:

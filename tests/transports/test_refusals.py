@@ -6,9 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.broken_ways import PKI, RELOAD, SSH, TLS, Broken, refused_as
+from tests.support.broken_ways import (
+    KEYS,
+    PKI,
+    RELOAD,
+    SSH,
+    TLS,
+    Broken,
+    refused_as,
+    share_known_hosts,
+)
 from tests.support.live import Live
-from tests.support.machines import live_machines, said, why_no_machines
+from tests.support.machines import live_machines, why_no_machines
 
 NONE = why_no_machines()
 pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")
@@ -125,7 +134,7 @@ BROKEN = {
         "SSH does not know the host key of {b}", "ssh root@{b} true",
     ),
     "libssh, refused key": Broken(
-        "qemu+libssh://root@{b}/system?known_hosts=/etc/vmtune/keys/known_hosts", "b",
+        f"qemu+libssh://root@{{b}}/system?known_hosts={KEYS}/known_hosts", "b",
         "mv /root/.ssh/authorized_keys /root/kept", "mv /root/kept /root/.ssh/authorized_keys",
         "{b} does not accept the SSH key of vmtune's user", "ssh-copy-id root@{b}",
     ),
@@ -148,9 +157,7 @@ BROKEN = {
 @pytest.fixture(scope="module")
 def live() -> Iterator[Live]:
     with live_machines() as made:
-        keys = "/etc/vmtune/keys"
-        host = made.status.hosts[0]
-        said(host, "sh", "-c", f"mkdir -p {keys}; cp /root/.ssh/known_hosts {keys}")
+        share_known_hosts(made)
         yield made
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.broken_ways import hosts
+from tests.support.broken_ways import TRANSPORTS, hosts, share_known_hosts
 from tests.support.live import Live
 from tests.support.machines import live_machines, on, said, why_no_machines
 from tests.support.ways import tuned_there_and_back
@@ -27,8 +27,6 @@ KEYS = (
     "/etc/pki/qemu/server-key.pem",
 )
 TYPED = "hunter2-typed-into-a-uri"
-KNOWN = "known_hosts=/etc/vmtune/keys/known_hosts"
-WAYS = {"ssh": "", "tls": "", "tcp": "", "libssh": f"?{KNOWN}", "libssh2": f"?{KNOWN}"}
 SMALL: dict[str, Any] = {"memory_bytes": 96 << 20}
 LISTS = (
     *("/hosts", "/vms", "/tokens", "/audit", "/activity", "/applications", "/migrations"),
@@ -40,9 +38,7 @@ LISTS = (
 def live() -> Iterator[Live]:
     """The service logs all that it can."""
     with live_machines(https=True, environment={"VMTUNE_LOG_LEVEL": "debug"}) as made:
-        keys = "/etc/vmtune/keys"
-        for host in made.status.hosts:
-            said(host, "sh", "-ec", f"mkdir -p {keys}; cp /root/.ssh/known_hosts {keys}")
+        share_known_hosts(made)
         yield made
 
 
@@ -123,8 +119,7 @@ def refusals(live: Live, secret: dict[str, str]) -> Iterator[str]:
 
 def test_no_secret_is_in_logs_audit_errors_or_the_store(live: Live, secret: dict[str, str]) -> None:
     answers = list(refusals(live, secret))
-    for transport, query in WAYS.items():
-        user = "root@" if "ssh" in transport else ""
+    for transport, (user, query) in TRANSPORTS.items():
         with hosts(live, transport, user, query):
             tuned_there_and_back(live, f"by-{transport}", **SMALL)
             answers.append(json.dumps(live.client.get("/hosts/a/check?to=b")))
