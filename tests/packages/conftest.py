@@ -175,7 +175,7 @@ def system(base: Path) -> Iterator[Booted]:
     lower = f"{base}/needed/upper:{base}/base"
     Root(lower, base / "bootable", base / "shared").run(
         f"{UPDATE}; apt-get install -y -q --no-install-recommends "
-        "systemd-sysv dbus libvirt-daemon-system libvirt-clients qemu-system-x86",
+        "systemd-sysv dbus libvirt-daemon-system libvirt-clients qemu-system-x86 openssl",
         network=True,
     )
     with booted(f"{base}/bootable/upper:{lower}", base / "booted", base / "shared") as made:

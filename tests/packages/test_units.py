@@ -13,6 +13,7 @@ import pytest
 
 from tests.packages.booted import Booted
 from tests.packages.test_deb import OLDER
+from tests.support.two_hosts import certificates
 
 pytestmark = pytest.mark.timeout(900, func_only=True)
 
@@ -87,6 +88,25 @@ def test_whoever_asks_wakes_it(system: Booted) -> None:
     assert system.shown("vmtune", "ActiveState") == {"ActiveState": "inactive"}
     assert "fast" in vmtune(system, "profile list")
     assert system.shown("vmtune", "ActiveState") == {"ActiveState": "active"}
+
+
+def test_the_tutorials_certificates_let_it_in_by_tls(system: Booted) -> None:
+    """As the tutorial of two hosts has it, by the release's own sockets: its user has the group of
+    the key, and its unit may read it."""
+    system.run("echo 127.0.0.1 booted >>/etc/hosts")
+    system.run(certificates("booted"))
+    assert system.shown("libvirtd-tls.socket", "ActiveState", "UnitFileState") == {
+        "ActiveState": "active",
+        "UnitFileState": "enabled",
+    }
+    uri = "qemu+tls://booted/system"
+    assert system.run(f"runuser -u vmtune -- virsh -c {uri} hostname").strip() == "booted"
+    system.run(f"runuser -u nobody -- virsh -c {uri} hostname", fails=True)
+    vmtune(system, f"host add by-tls {uri}")
+    told = vmtune(system, "host check by-tls")
+    assert "the server's certificate is valid until" in told
+    assert "nothing failed" in told
+    vmtune(system, "host remove by-tls")
 
 
 def test_its_user_reaches_libvirt(system: Booted) -> None:

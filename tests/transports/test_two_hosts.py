@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -23,13 +22,13 @@ from tests.support.machines import (
     why_no_machines,
     why_not_packaged,
 )
+from tests.support.two_hosts import blocks
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.model.workload import Workload
 
 NONE = why_no_machines() or why_not_packaged()
 pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")
-PAGE = Path(__file__).parents[2] / "docs/tutorials/two-hosts.md"
 CALM = Workload(region_bytes=32 << 20, dirty_mb_per_s=5)
 FRESH = """
 rm -rf /etc/pki/* /etc/libvirt/auth.conf
@@ -71,12 +70,6 @@ cd "$(cat /tmp/folder 2> /dev/null || echo /root)"
 pwd > /tmp/folder
 """
 """Each block in the folder where the one before has ended."""
-
-
-def blocks(language: str = "") -> list[str]:
-    """The commands of the page, by block; or what it has in another language."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
-    return [text for kind, text in found if kind == language]
 
 
 @pytest.fixture(scope="module")

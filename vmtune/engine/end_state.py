@@ -84,7 +84,7 @@ async def find_end(
         except CommandRefused as refusal:
             by = "steering" if step and step.number is None else "a convergence step"
             by_step = f"aborted by {by}: {step.reason}" if step else ""
-            said = "aborted on request" if asked else by_step or refusal.message
+            said = "aborted on request" if asked else by_step or _with_remedy(refusal)
             if refusal.problems[0].code == MIGRATION_CANCELLED:
                 stopped = MigrationState.CANCELLED
             if not evidence.handle.begun:
@@ -106,6 +106,11 @@ async def find_end(
     if end.state is not stopped and end.state is MigrationState.CANCELLED and evidence.interrupted:
         return End(stopped, ENDED_BY_RESTART)
     return end
+
+
+def _with_remedy(refusal: CommandRefused) -> str:
+    remedy = refusal.problems[0].remedy
+    return f"{refusal.message}: {remedy}" if remedy else refusal.message
 
 
 async def _look_at_refused(

@@ -23,6 +23,8 @@ class Cause:
     :param says: a pattern of the text in which it shows.
     :param cause: what is wrong, with the place of the host as ``{server}``, ``{port}``.
     :param remedy: what to do; also ``{login}`` and ``{identity}`` for ssh, ``{verify}`` for TLS.
+
+    Both name who did not reach it as ``{who}``, ``{machine}`` and ``{here}``, see :class:`Seeker`.
     """
 
     says: str
@@ -30,32 +32,49 @@ class Cause:
     remedy: str
 
 
+@dataclass(frozen=True, slots=True)
+class Seeker:
+    """Who did not reach a host.
+
+    :param who: the user whose keys count, and *machine* where that one is.
+    :param here: that machine, as the end of a sentence.
+    """
+
+    who: str
+    machine: str
+    here: str
+
+
+SERVICE = Seeker("vmtune's user", "the service's machine", "here")
+SOURCE = Seeker("root on the source host", "the source host", "on the source host")
+"""Of a migration, whose libvirt daemon connects to the destination's."""
+
 CAUSES = (
     Cause(
         "REMOTE HOST IDENTIFICATION HAS CHANGED|host key has changed",
         "the SSH host key of {server} is not the one that is known",
         "ask whether {server} was installed anew; if so, run `ssh-keygen -R {server}` and "
-        "`ssh {login} true` as vmtune's user",
+        "`ssh {login} true` as {who}",
     ),
     Cause(
         "Host key verification failed|Can't verify the session host key|Host key not found|"
         "no suitable callback|was not accepted",
         "SSH does not know the host key of {server}",
-        "run `ssh {login} true` as vmtune's user once, and compare the key with that of "
+        "run `ssh {login} true` as {who} once, and compare the key with that of "
         "`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on {server}",
     ),
     Cause(
         r"Permission denied \(|Access denied: |no more authentication methods|"
         "authentication methods with credentials were rejected",
-        "{server} does not accept the SSH key of vmtune's user",
-        "run `ssh-copy-id {identity}{login}` as vmtune's user; `ssh {login} true` has to work "
+        "{server} does not accept the SSH key of {who}",
+        "run `ssh-copy-id {identity}{login}` as {who}; `ssh {login} true` has to work "
         "without a question",
     ),
     Cause(
         "Could not resolve hostname|[Uu]nable to resolve address|Name or service not known|"
         "Temporary failure in name resolution",
-        "the name {server} is not known here",
-        "add {server} to DNS or to /etc/hosts of the service's machine: "
+        "the name {server} is not known {here}",
+        "add {server} to DNS or to /etc/hosts of {machine}: "
         "`getent hosts {server}` has to print its address",
     ),
     Cause(
@@ -90,13 +109,13 @@ CAUSES = (
     ),
     Cause(
         "client certificate [^ ]* (has expired|is not yet active)",
-        "the client certificate of the service's machine is not valid today",
+        "the client certificate of {machine} is not valid today",
         "have the CA of {server} sign a new /etc/pki/libvirt/clientcert.pem; "
         "`openssl x509 -noout -dates -in /etc/pki/libvirt/clientcert.pem` shows its dates",
     ),
     Cause(
         "Our own certificate",
-        "the client certificate of the service's machine is not valid",
+        "the client certificate of {machine} is not valid",
         "have the CA of {server} sign /etc/pki/libvirt/clientcert.pem; its CA belongs into "
         "/etc/pki/CA/cacert.pem",
     ),
@@ -110,28 +129,28 @@ CAUSES = (
         # Seen where the server refuses the client's certificate, and hangs up.
         "Unable to read TLS confirmation|Failed to verify client's certificate|"
         "server verification \\(of our certificate or IP address\\) failed",
-        "{server} does not accept the client certificate of the service's machine",
+        "{server} does not accept the client certificate of {machine}",
         "have the CA of {server} sign /etc/pki/libvirt/clientcert.pem; the log of its daemon says "
         "whether that has expired, is revoked (/etc/pki/CA/cacrl.pem) or is not in "
         "tls_allowed_dn_list of libvirtd.conf",
     ),
     Cause(
         "Cannot read (CA|client) certificate|(cacert|clientcert|clientkey).pem",
-        "the service's machine has no client certificate for libvirt",
+        "{machine} has no client certificate for libvirt",
         "put the CA's certificate to /etc/pki/CA/cacert.pem, and a certificate with its key to "
         "/etc/pki/libvirt/clientcert.pem and /etc/pki/libvirt/private/clientkey.pem",
     ),
     Cause(
         "authentication failed: authentication failed",
-        "{server} does not accept the name and password of the service's machine",
+        "{server} does not accept the name and password of {machine}",
         "correct them in /etc/libvirt/auth.conf; on {server}, "
         "`sasldblistusers2 -f /etc/libvirt/passwd.db` lists the names, and "
         "`saslpasswd2 -a libvirt NAME` sets a password",
     ),
     Cause(
         "SASL|authentication failed: Failed to|no mechanism available",
-        "{server} wants a name and a password, which vmtune cannot be asked for",
-        "write them to /etc/libvirt/auth.conf of the service's machine, or use SSH or TLS",
+        "{server} wants a name and a password, for which nobody can be asked",
+        "write them to /etc/libvirt/auth.conf of {machine}, or use SSH or TLS",
     ),
 )
 """In this order; the first whose text is there counts."""
@@ -145,7 +164,7 @@ _LISTEN = {
     "or use SSH or TLS, which are encrypted",
 }
 _SILENT = {
-    "ssh": "see which of these hangs, as vmtune's user: `getent hosts {server}` (DNS), "
+    "ssh": "see which of these hangs, as {who}: `getent hosts {server}` (DNS), "
     "`ssh {login} true` (network, sshd), `ssh {login} virsh -c qemu:///system list` (libvirt)",
     "tls": "see which of these hangs: `getent hosts {server}` (DNS), {verify} (network), and on "
     "{server} `virsh -c qemu:///system list` (libvirt)",
@@ -188,10 +207,11 @@ class Remote:
         return cls(transport, split.hostname, port, login, *files)
 
 
-def explain(uri: str, message: str) -> tuple[str, str] | None:
+def explain(uri: str, message: str, seeker: Seeker = SERVICE) -> tuple[str, str] | None:
     """The cause and its remedy, as far as *message* is known.
 
     :param message: libvirt's.
+    :param seeker: who did not reach what *uri* names.
     :return: None for texts that no row has, and for libvirt on this machine.
     """
     remote = Remote.of(uri)
@@ -199,7 +219,7 @@ def explain(uri: str, message: str) -> tuple[str, str] | None:
         return None
     for row in CAUSES:
         if re.search(row.says, message, re.DOTALL):
-            words = _words(remote)
+            words = _words(remote, seeker)
             words["listen"] = _LISTEN.get(words["kind"], _LISTEN["ssh"]).format_map(words)
             return row.cause.format_map(words), row.remedy.format_map(words)
     return None
@@ -210,11 +230,11 @@ def silent(uri: str) -> str:
     remote = Remote.of(uri)
     if remote is None:
         return "look at libvirt's daemon on this machine: `virsh -c qemu:///system list` hangs, too"
-    words = _words(remote)
+    words = _words(remote, SERVICE)
     return _SILENT.get(words["kind"], _SILENT["tcp"]).format_map(words)
 
 
-def _words(remote: Remote) -> dict[str, str]:
+def _words(remote: Remote, seeker: Seeker) -> dict[str, str]:
     verify = (
         f"`openssl s_client -connect {remote.server}:{remote.port} "
         f"-CAfile /etc/pki/CA/cacert.pem -verify_hostname {remote.server}`"
@@ -227,6 +247,9 @@ def _words(remote: Remote) -> dict[str, str]:
         "identity": f"-i {remote.keyfile} " if remote.keyfile else "",
         "kind": "ssh" if "ssh" in remote.transport else remote.transport,
         "verify": verify,
+        "who": seeker.who,
+        "machine": seeker.machine,
+        "here": seeker.here,
     }
 
 

@@ -63,6 +63,20 @@ class HostCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Peer:
+    """What was seen by a host's peer URI, from the service's machine.
+
+    :param uuid: of the host that answered; empty where none did, or it has none.
+    :param hostname: what that one calls itself.
+    :param problem: why none answered; None where one did.
+    """
+
+    uuid: str = ""
+    hostname: str = ""
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Probed:
     """What was seen of one host by a new connection.
 
@@ -70,6 +84,7 @@ class Probed:
     :param seconds: how long connecting and asking took.
     :param certificate_until: of a host by TLS: when its certificate expires.
     :param findings: of host diagnostics, those that need action.
+    :param peer: by its peer URI; None where there is none, or it is the URI of the connection.
     """
 
     host: Host
@@ -78,6 +93,7 @@ class Probed:
     problem: Problem | None = None
     certificate_until: datetime | None = None
     findings: tuple[Finding, ...] = ()
+    peer: Peer | None = None
 
 
 def check_host(seen: Probed, now: datetime) -> Iterator[Step]:
@@ -98,6 +114,7 @@ def check_host(seen: Probed, now: datetime) -> Iterator[Step]:
         yield _called(name, facts)
         yield _peer(seen, facts)
         yield _network(seen, facts)
+        yield from _without_certificates(name, facts)
     for finding in seen.findings:
         yield Step(name, finding.code, Result.WARNING, finding.message, finding.remedy)
 
@@ -132,19 +149,20 @@ def check_pair(source: Probed, destination: Probed) -> Iterator[Step]:
     yield from _labels(source.host.name, name, a, b)
     if a.connection is not Connection.LIBVIRT:
         return
-    uri = b.peer_uri or "its peer URI"
+    here, uri = source.host.name, b.peer_uri or "its peer URI"
     not_seen = {
-        f"connection from {source.host.name}": f"run `virsh -c {uri} hostname` as root",
+        f"connection from {here}": f"run `virsh -c {uri} hostname` as root on {here}",
         "migration ports": f"run `nc -l 49152` on {name}, and `nc -zv "
-        f"{_arrival(destination, b)} 49152` here; libvirt takes 49152 to 49215",
-        "TLS for migrations": "run `ls /etc/pki/qemu` on both hosts, if profiles set tls",
-        "clocks": "compare `date -u`; certificates need the same time",
-        "hook": "run `ls /etc/libvirt/hooks/qemu.d/vmtune` there, if it is used",
-        "disks": "a plan with --to asks the destination whether it has the VM's disks",
+        f"{_arrival(destination, b)} 49152` on {here}; libvirt takes 49152 to 49215",
+        "TLS for migrations": "if profiles set tls: run `openssl verify -CAfile "
+        "/etc/pki/qemu/ca-cert.pem /etc/pki/qemu/server-cert.pem` on both hosts",
+        "clocks": "compare `date -u` of both hosts; certificates need the same time",
+        "hook": f"if it is used: run `ls -l /etc/libvirt/hooks/qemu.d/vmtune` on {name}",
+        "disks": "`vmtune plan VM --to` asks the destination whether it has the VM's disks",
     }
     for what, how in not_seen.items():
         message = "vmtune runs nothing on other machines"
-        yield Step(name, what, Result.NOT_CHECKED, message, f"on {source.host.name}: {how}")
+        yield Step(name, what, Result.NOT_CHECKED, message, how)
 
 
 def _certificate(name: str, until: datetime, now: datetime) -> Step:
@@ -228,16 +246,50 @@ def _called(name: str, facts: HostFacts) -> Step:
 
 
 def _peer(seen: Probed, facts: HostFacts) -> Step:
-    name = seen.host.name
-    if facts.peer_uri:
-        return Step(name, "peer URI", Result.OK, f"other hosts reach it by {facts.peer_uri}")
-    return Step(
-        name,
-        "peer URI",
-        Result.FAILED,
-        f"{seen.host.uri} means nothing on another host, and no peer URI is set",
-        f"add it again with --peer-uri, such as qemu+ssh://root@{facts.hostname}/system",
-    )
+    name, what, uri = seen.host.name, "peer URI", facts.peer_uri
+    if not uri:
+        return Step(
+            name,
+            what,
+            Result.FAILED,
+            f"{seen.host.uri} means nothing on another host, and no peer URI is set",
+            f"add it again with --peer-uri, such as qemu+ssh://root@{facts.hostname}/system",
+        )
+    peer = seen.peer
+    if peer is None:
+        return Step(name, what, Result.OK, f"other hosts reach it by {uri}")
+    if peer.problem is not None:
+        return Step(
+            name,
+            what,
+            Result.NOT_CHECKED,
+            f"other hosts are to reach it by {uri}, which was not reached from the service's "
+            f"machine: {peer.problem.message}",
+            f"if only hosts have the keys for it, run `virsh -c {uri} hostname` as root on another "
+            f"host; otherwise {peer.problem.remedy or 'correct what the message names'}",
+        )
+    if facts.uuid and peer.uuid and facts.uuid != peer.uuid:
+        return Step(
+            name,
+            what,
+            Result.FAILED,
+            f"{uri} leads to another host, {peer.hostname or 'of another name'}: migrations to "
+            f"{name} would arrive there",
+            f"add {name} again with a --peer-uri that leads to {facts.hostname}",
+        )
+    return Step(name, what, Result.OK, f"other hosts reach it by {uri}, which answered here, too")
+
+
+def _without_certificates(name: str, facts: HostFacts) -> Iterator[Step]:
+    """Only where that can be seen: libvirt's files are those of the service's machine."""
+    if facts.no_certificates_in:
+        yield Step(
+            name,
+            "TLS certificates",
+            Result.WARNING,
+            f"{facts.no_certificates_in} has no certificates: migrations with tls are refused",
+            "put ca-cert.pem, server-cert.pem and server-key.pem there if profiles set tls",
+        )
 
 
 def _network(seen: Probed, facts: HostFacts) -> Step:

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from vmtune.errors import HostUnreachable, InvalidInput, Problem, VmtuneError
-from vmtune.model.host.check import HostCheck, Probed, check_host, check_pair
+from vmtune.model.host.check import HostCheck, Peer, Probed, check_host, check_pair
+from vmtune.model.host.inventory import Host
 from vmtune.services.hosts.doctor import DoctorService
 from vmtune.services.hosts.hosts import HostService
 
 _WITHIN_S = 30.0
+_PEER_WITHIN_S = 10.0
 
 
 class HostCheckService:
@@ -64,8 +66,24 @@ class HostCheckService:
             return Probed(host, None, problem=_silent(name))
         except VmtuneError as error:
             return Probed(host, None, problem=error.problems[0])
-        until = await asyncio.to_thread(self._certificate_until, host.uri)
-        return Probed(host, facts, seconds, None, until, findings)
+        until, peer = await asyncio.gather(
+            asyncio.to_thread(self._certificate_until, host.uri), self._peer(host, facts.peer_uri)
+        )
+        return Probed(host, facts, seconds, None, until, findings, peer)
+
+    async def _peer(self, host: Host, uri: str) -> Peer | None:
+        """Who answers by a host's peer URI; None where that was tried by the connection itself."""
+        if uri in ("", host.uri):
+            return None
+        try:
+            async with asyncio.timeout(_PEER_WITHIN_S):
+                facts = await self._hosts.probe_uri(uri)
+        except TimeoutError:
+            message = f"it did not answer within {_PEER_WITHIN_S:g} s"
+            return Peer(problem=HostUnreachable(message, field="peer_uri").problems[0])
+        except VmtuneError as error:
+            return Peer(problem=error.problems[0])
+        return Peer(facts.uuid, facts.hostname)
 
 
 def _silent(name: str) -> Problem:

@@ -235,6 +235,17 @@ class HostConnections:
         """
         host = await self.get(name)
         self._check_reachable_here(host)
+        return await self._probe(host)
+
+    async def probe_uri(self, uri: str) -> HostFacts:
+        """The facts of who answers at a URI, by a connection of its own, closed afterwards.
+
+        :raise InvalidInput: the URI names what vmtune may not pass on.
+        :raise HostUnreachable: nobody answers.
+        """
+        return await self._probe(Host("", uri, "", "", datetime.now(UTC)))
+
+    async def _probe(self, host: Host) -> HostFacts:
         check_uri(host.uri, keys_dir=self._keys_dir)
         driver = self._factory(host)
         try:

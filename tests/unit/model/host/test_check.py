@@ -42,6 +42,11 @@ def test_a_good_pair_passes_and_says_what_it_has_not_seen() -> None:
     unseen = [step for step in steps if step.result is Result.NOT_CHECKED]
     assert {step.what for step in unseen} >= {"connection from a", "migration ports", "clocks"}
     assert all(step.remedy for step in unseen)
+    # A name is in the sentence where it belongs, not put before all of them.
+    told = {step.what: step.remedy for step in unseen}
+    assert told["connection from a"] == "run `virsh -c qemu+tls://b/system hostname` as root on a"
+    assert told["hook"].endswith("qemu.d/vmtune` on b")
+    assert told["clocks"].startswith("compare `date -u` of both hosts")
     assert all(step.result is not Result.WARNING for step in steps)
 
 
@@ -55,6 +60,7 @@ def test_a_good_pair_passes_and_says_what_it_has_not_seen() -> None:
         ({"qemu": Version(6, 2)}, "QEMU", Result.WARNING),
         ({"libvirt": Version(8)}, "libvirt", Result.WARNING),
         ({"confined_by": None}, "confinement", Result.NOT_CHECKED),
+        ({"no_certificates_in": "/etc/pki/qemu"}, "TLS certificates", Result.WARNING),
     ],
 )
 def test_a_fact_makes_its_step(changed: dict[str, object], what: str, result: Result) -> None:

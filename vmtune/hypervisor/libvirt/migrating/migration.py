@@ -12,7 +12,9 @@ from uuid import UUID
 
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
-from vmtune.hypervisor.libvirt.calls import Connection, Parameters
+from vmtune.hypervisor.libvirt.calls import Connection, Domain, Parameters
+from vmtune.hypervisor.libvirt.errors import LibvirtRefused
+from vmtune.hypervisor.libvirt.migrating import between_hosts
 from vmtune.hypervisor.libvirt.threads import may_be_left, settle
 from vmtune.model.migration.record import Snapshot
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -164,8 +166,7 @@ class LibvirtMigration:
                 self._called_s = time.monotonic()
                 settle(begun, lambda: None)
                 settle(
-                    self._ended,
-                    lambda: domain.migrate(destination, arguments.parameters, flags),
+                    self._ended, lambda: _migrate(domain, destination, arguments.parameters, flags)
                 )
             finally:
                 connection.close()
@@ -209,6 +210,14 @@ class LibvirtMigration:
     def let_go(self) -> None:
         """Stop waiting. The migration continues."""
         self._ended.cancel()
+
+
+def _migrate(domain: Domain, destination: str, parameters: Parameters, flags: int) -> None:
+    """:raise LibvirtRefused: with the cause, where the way between the hosts is one."""
+    try:
+        domain.migrate(destination, parameters, flags)
+    except LibvirtRefused as refusal:
+        raise between_hosts.told(destination, refusal) from None
 
 
 def _raising(error: VmtuneError) -> Callable[[], None]:
