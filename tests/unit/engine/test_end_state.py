@@ -306,6 +306,22 @@ async def test_one_that_libvirt_refused_to_begin_has_failed_whatever_another_mig
     assert source.looks == 0
 
 
+@pytest.mark.parametrize("begun", [True, False])
+async def test_what_corrects_a_refusal_is_told_with_it(begun: bool) -> None:
+    class Refused:
+        done = True
+
+        def __init__(self) -> None:
+            self.begun = begun
+
+        async def wait(self) -> None:
+            raise CommandRefused("b is not reached", remedy="open its port")
+
+    asked = cast(Driver, Host(FAILED)), cast(Driver, Host(LEFT))
+    end = await find_end(make_migration(), Evidence(Refused()), *asked)
+    assert end == end_state.End(MigrationState.FAILED, "b is not reached: open its port")
+
+
 CANCELLED: Said = (VmState.RUNNING, QemuStatus.CANCELLED)
 
 
