@@ -58,8 +58,8 @@ class Link:
         self._closed = False
         self._hub = EventHub()
         self.generation = 0
-        self.lost_at_s = -math.inf
         """Grows with each connection: what was learnt over an older one may be stale."""
+        self.lost_at_s = -math.inf
 
     async def ask(self, call: _Call[_T], waits: bool = False) -> _T:
         """Run a call that changes nothing; once more if the connection was lost on the way.

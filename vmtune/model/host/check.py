@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -85,6 +86,8 @@ class Probed:
     :param certificate_until: of a host by TLS: when its certificate expires.
     :param findings: of host diagnostics, those that need action.
     :param peer: by its peer URI; None where there is none, or it is the URI of the connection.
+    :param arrival_addresses: those of :func:`arrival` on the service's machine; None where that
+        was not asked for.
     """
 
     host: Host
@@ -94,6 +97,13 @@ class Probed:
     certificate_until: datetime | None = None
     findings: tuple[Finding, ...] = ()
     peer: Peer | None = None
+    arrival_addresses: tuple[str, ...] | None = None
+
+
+def arrival(host: Host, facts: HostFacts) -> str:
+    """The name or address that migrations to a host go to, unless its qemu.conf or a profile says
+    otherwise."""
+    return urlsplit(host.migrate_uri).hostname or facts.hostname
 
 
 def check_host(seen: Probed, now: datetime) -> Iterator[Step]:
@@ -153,7 +163,7 @@ def check_pair(source: Probed, destination: Probed) -> Iterator[Step]:
     not_seen = {
         f"connection from {here}": f"run `virsh -c {uri} hostname` as root on {here}",
         "migration ports": f"run `nc -l 49152` on {name}, and `nc -zv "
-        f"{_arrival(destination, b)} 49152` on {here}; libvirt takes 49152 to 49215",
+        f"{arrival(destination.host, b)} 49152` on {here}; libvirt takes 49152 to 49215",
         "TLS for migrations": "if profiles set tls: run `openssl verify -CAfile "
         "/etc/pki/qemu/ca-cert.pem /etc/pki/qemu/server-cert.pem` on both hosts",
         "clocks": "compare `date -u` of both hosts; certificates need the same time",
@@ -293,17 +303,29 @@ def _without_certificates(name: str, facts: HostFacts) -> Iterator[Step]:
 
 
 def _network(seen: Probed, facts: HostFacts) -> Step:
-    name = seen.host.name
-    if seen.host.migrate_uri:
-        message = f"migrations to it go to {seen.host.migrate_uri}"
-        return Step(name, "migration network", Result.OK, message)
+    name, what, to = seen.host.name, "migration network", arrival(seen.host, facts)
+    where = f"migrations to it go to {to}"
+    if not seen.host.migrate_uri:
+        where += ", its name, unless migration_host of its qemu.conf says otherwise"
+    if seen.arrival_addresses is None:
+        return Step(name, what, Result.NOT_CHECKED, where)
+    known = [each for each in seen.arrival_addresses if not _is_of_itself(each)]
+    if known:
+        return Step(name, what, Result.OK, f"{where}; here that is {', '.join(known)}")
+    seen_as = ", ".join(seen.arrival_addresses)
+    unknown = f"which is {seen_as} here" if seen_as else "which the service's machine does not know"
     return Step(
         name,
-        "migration network",
-        Result.OK,
-        f"migrations to it go where its name {facts.hostname} leads, or migration_host of its "
-        "qemu.conf",
+        what,
+        Result.NOT_CHECKED,
+        f"{where}; {unknown}",
+        f"on every other host, `getent hosts {to}` has to print an address that {name} has there",
     )
+
+
+def _is_of_itself(address: str) -> bool:
+    """Whether only the machine itself reaches it, as 127.0.1.1."""
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def _order(source: str, name: str, a: HostFacts, b: HostFacts) -> Iterator[Step]:
@@ -322,6 +344,3 @@ def _order(source: str, name: str, a: HostFacts, b: HostFacts) -> Iterator[Step]
         else:
             yield Step(name, f"{what} of both", Result.OK, f"{here} to {there}")
 
-
-def _arrival(seen: Probed, facts: HostFacts) -> str:
-    return urlsplit(seen.host.migrate_uri).hostname or facts.hostname

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 from vmtune.errors import HostUnreachable, InvalidInput, Problem, VmtuneError
-from vmtune.model.host.check import HostCheck, Peer, Probed, check_host, check_pair
+from vmtune.model.host.check import HostCheck, Peer, Probed, arrival, check_host, check_pair
+from vmtune.model.host.facts import Connection, HostFacts
 from vmtune.model.host.inventory import Host
 from vmtune.services.hosts.doctor import DoctorService
 from vmtune.services.hosts.hosts import HostService
 
 _WITHIN_S = 30.0
 _PEER_WITHIN_S = 10.0
+_NAME_WITHIN_S = 5.0
+
+
+def addresses_of(name: str) -> tuple[str, ...]:
+    """The addresses of a name or address on this machine, by its resolver; none where it is not
+    known. May block for as long as the resolver does."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
+    return tuple(dict.fromkeys(str(each[4][0]) for each in found))
 
 
 class HostCheckService:
@@ -22,6 +35,7 @@ class HostCheckService:
 
     :param certificate_until: when the certificate that a URI's server presents expires; None where
         it presents none that can be seen. May block for some seconds.
+    :param resolve: as :func:`addresses_of`.
     """
 
     def __init__(
@@ -29,10 +43,12 @@ class HostCheckService:
         hosts: HostService,
         doctor: DoctorService,
         certificate_until: Callable[[str], datetime | None],
+        resolve: Callable[[str], tuple[str, ...]] = addresses_of,
     ) -> None:
         self._hosts = hosts
         self._doctor = doctor
         self._certificate_until = certificate_until
+        self._resolve = resolve
 
     async def check(self, name: str, to: str = "") -> HostCheck:
         """Connect anew to one host, or both, and look at what each says.
@@ -66,10 +82,23 @@ class HostCheckService:
             return Probed(host, None, problem=_silent(name))
         except VmtuneError as error:
             return Probed(host, None, problem=error.problems[0])
-        until, peer = await asyncio.gather(
-            asyncio.to_thread(self._certificate_until, host.uri), self._peer(host, facts.peer_uri)
+        until, peer, addresses = await asyncio.gather(
+            asyncio.to_thread(self._certificate_until, host.uri),
+            self._peer(host, facts.peer_uri),
+            self._addresses(host, facts),
         )
-        return Probed(host, facts, seconds, None, until, findings, peer)
+        return Probed(host, facts, seconds, None, until, findings, peer, addresses)
+
+    async def _addresses(self, host: Host, facts: HostFacts) -> tuple[str, ...] | None:
+        """Where migrations to a host of libvirt go, by this machine's resolver; None for others, or
+        where nobody says in time."""
+        if facts.connection is not Connection.LIBVIRT:
+            return None
+        try:
+            async with asyncio.timeout(_NAME_WITHIN_S):
+                return await asyncio.to_thread(self._resolve, arrival(host, facts))
+        except TimeoutError:
+            return None
 
     async def _peer(self, host: Host, uri: str) -> Peer | None:
         """Who answers by a host's peer URI; None where that was tried by the connection itself."""

@@ -28,11 +28,42 @@ def probed(name: str, **changed: object) -> Probed:
         confined_by="apparmor",
     )
     host = Host(name, f"qemu+tls://{name}/system", "", "", NOW)
-    return Probed(host, replace(facts, **changed), 0.1)  # type: ignore[arg-type]  # any field
+    facts = replace(facts, **changed)  # type: ignore[arg-type]  # any field
+    return Probed(host, facts, 0.1, arrival_addresses=("10.0.0.8",))
 
 
 def results(steps: list[Step]) -> dict[str, Result]:
     return {step.what: step.result for step in steps}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "result", "says"),
+    [
+        (("10.0.0.8", "fd00::8"), Result.OK, "here that is 10.0.0.8, fd00::8"),
+        (("127.0.1.1", "10.0.0.8"), Result.OK, "here that is 10.0.0.8"),
+        (("fe80::8%eth0",), Result.OK, "fe80::8%eth0"),
+        (("127.0.1.1",), Result.NOT_CHECKED, "which is 127.0.1.1 here"),
+        (("::1",), Result.NOT_CHECKED, "which is ::1 here"),
+        ((), Result.NOT_CHECKED, "which the service's machine does not know"),
+        (None, Result.NOT_CHECKED, "migrations to it go to a.example, its name"),
+    ],
+)
+def test_where_migrations_go_is_looked_up(
+    addresses: tuple[str, ...] | None, result: Result, says: str
+) -> None:
+    seen = replace(probed("a"), arrival_addresses=addresses)
+    (step,) = [each for each in check_host(seen, NOW) if each.what == "migration network"]
+    assert step.result is result
+    assert says in step.message
+    assert not addresses or result is Result.OK or "getent hosts a.example" in step.remedy
+
+
+def test_a_migration_network_of_its_own_is_looked_up_by_its_own_name() -> None:
+    seen = probed("a")
+    network = {"migrate_uri": "tcp://a.mig:49200"}
+    seen = replace(seen, host=seen.host.on_network(network), arrival_addresses=("10.1.0.7",))
+    (step,) = [each for each in check_host(seen, NOW) if each.what == "migration network"]
+    assert step.message == "migrations to it go to a.mig; here that is 10.1.0.7"
 
 
 def test_a_good_pair_passes_and_says_what_it_has_not_seen() -> None:

@@ -62,7 +62,7 @@ async def checking(
         await it.hosts.remove("a")
         await hosts.add("a", URI, peer_uri)
         doctor = DoctorService(it.store, hosts, it.profiles, lambda: examine(probes(folder)))
-        yield HostCheckService(hosts, doctor, lambda uri: None), made
+        yield HostCheckService(hosts, doctor, lambda uri: None, lambda name: ()), made
         await hosts.close()
 
 
@@ -111,3 +111,9 @@ async def test_the_uri_of_the_connection_is_not_tried_twice(tmp_path: Path) -> N
     async with checking(tmp_path, host("a"), peer_uri=URI) as (checks, made):
         assert (await step(checks)).result is Result.OK
         assert made == []
+
+
+def test_names_are_looked_up() -> None:
+    assert "127.0.0.1" in check.addresses_of("127.0.0.1")
+    assert check.addresses_of("") == ()
+    assert check.addresses_of("x" * 64 + ".invalid") == ()
