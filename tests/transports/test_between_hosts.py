@@ -29,9 +29,10 @@ CLOSE = "iptables -{} INPUT -p tcp --dport 49152:49215 -j REJECT --reject-with t
 class Broken:
     """Something wrong between the hosts.
 
-    :param peer_uri: of host b, with ``{b}`` for its name and ``{address}`` for its address.
+    :param peer_uri: of host b, with ``{b}`` for its name.
     :param cause: what the record says, and *remedy* what corrects it.
-    :param of: which host it is wrong on; *breaks* and *mends* are shell commands there.
+    :param of: which host it is wrong on; *breaks* and *mends* are shell commands there, with
+        ``{address}`` for the one that b's migrations go to.
     :param migrate_uri: of host b.
     """
 
@@ -80,8 +81,9 @@ BROKEN = {
         migrate_uri="tcp://unknown.invalid",
     ),
     "certificate of another name": Broken(
-        TLS, "the certificate of the destination's QEMU is not for {address}", "tls_hostname",
-        profile="encrypted", migrate_uri="tcp://{address}",
+        TLS, "the certificate of the destination's QEMU is not for alias.example", "tls_hostname",
+        "a", "cp /etc/hosts /root/kept; echo {address} alias.example >> /etc/hosts",
+        "cat /root/kept > /etc/hosts", "encrypted", "tcp://alias.example",
     ),
 }  # fmt: skip
 
@@ -110,13 +112,13 @@ def test_the_record_names_what_is_wrong_and_what_mends_it(
     live: Live, vm: lab.LabVm, what: str
 ) -> None:
     broken, b = BROKEN[what], live.host("b")
-    names = {"b": b.name, "address": live.settings.address_b.partition("/")[0]}
+    names = {"b": b.name, "address": live.settings.migration_address_b.partition("/")[0]}
     body = {"name": "b", "uri": b.uri, "peer_uri": broken.peer_uri.format(**names)}
     if broken.migrate_uri:
-        body["migrate_uri"] = broken.migrate_uri.format(**names)
+        body["migrate_uri"] = broken.migrate_uri
     live.client.post("/hosts", body)
     where = live.host(broken.of)
-    said(where, "sh", "-ec", broken.breaks)
+    said(where, "sh", "-ec", broken.breaks.format(**names))
     try:
         record = live.ended(live.migrate(vm, "b", profile=broken.profile))
     finally:
