@@ -297,8 +297,8 @@ def _without_certificates(name: str, facts: HostFacts) -> Iterator[Step]:
             name,
             "TLS certificates",
             Result.WARNING,
-            f"{facts.no_certificates_in} has no certificates: migrations with tls are refused",
-            "put ca-cert.pem, server-cert.pem and server-key.pem there if profiles set tls",
+            f"{facts.no_certificates_in} has no certificates: migrations cannot be encrypted (tls)",
+            "put ca-cert.pem, server-cert.pem and server-key.pem there, readable by QEMU's user",
         )
 
 
@@ -343,4 +343,3 @@ def _order(source: str, name: str, a: HostFacts, b: HostFacts) -> Iterator[Step]
             )
         else:
             yield Step(name, f"{what} of both", Result.OK, f"{here} to {there}")
-

@@ -97,9 +97,7 @@ async def test_nobody_answers_here_and_other_hosts_may_have_the_keys(tmp_path: P
         assert [each.closed for each in made] == [True]
 
 
-async def test_who_hangs_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "_PEER_WITHIN_S", 0.0)
     async with checking(tmp_path, host("a")) as (checks, _):
         found = await step(checks)
