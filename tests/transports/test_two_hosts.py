@@ -108,6 +108,20 @@ def test_word_by_word(live: Live) -> None:
         assert proven["tls"] == proven["multifd_channels"] == "effective", record["outcomes"]
 
 
+def test_a_firewall_that_drops_what_migrations_need_is_told(live: Live) -> None:
+    a, b = map(by_its_bus, live.status.hosts)
+    rule = "INPUT -p tcp -m multiport --dports 49152:49215 -j DROP"
+    said(b, "sh", "-c", f"iptables -I {rule}")
+    try:
+        words = ("vmtune", "host", "check", a.name, "--to", b.name)
+        told = said(a, "sh", "-c", f"/usr/local/bin/{' '.join(words)}")
+    finally:
+        said(b, "sh", "-c", f"iptables -D {rule}")
+    assert f"port 49215 of {b.name}" in told
+    assert "nothing answers within 3 s" in told
+    assert f"open ports 49152 to 49215 in the firewall of {b.name}" in told
+
+
 def test_polkits_rule_is_that_of_the_page(live: Live) -> None:
     """Without the rule of libvirt's package, the page's lets vmtune in."""
     a = by_its_bus(live.host("a"))

@@ -129,8 +129,17 @@ def check_host(seen: Probed, now: datetime) -> Iterator[Step]:
         yield Step(name, finding.code, Result.WARNING, finding.message, finding.remedy)
 
 
-def check_pair(source: Probed, destination: Probed) -> Iterator[Step]:
-    """What a migration from one to the other needs besides, and what only the hosts can show."""
+LAST_PORT = 49215
+"""Of those that libvirt takes for VMs that arrive (migration_port_max of qemu.conf); it takes the
+first that are free, so that hardly ever one is waited for here."""
+
+
+def check_pair(source: Probed, destination: Probed, not_reached: str = "") -> Iterator[Step]:
+    """What a migration from one to the other needs besides, and what only the hosts can show.
+
+    :param not_reached: why :data:`LAST_PORT` of the destination is not reached from the source;
+        empty where it is, or that was not tried.
+    """
     a, b = source.facts, destination.facts
     if a is None or b is None:
         return
@@ -163,13 +172,25 @@ def check_pair(source: Probed, destination: Probed) -> Iterator[Step]:
     not_seen = {
         f"connection from {here}": f"run `virsh -c {uri} hostname` as root on {here}",
         "migration ports": f"run `nc -l 49152` on {name}, and `nc -zv "
-        f"{arrival(destination.host, b)} 49152` on {here}; libvirt takes 49152 to 49215",
+        f"{arrival(destination.host, b)} 49152` on {here}; libvirt takes 49152 to {LAST_PORT}",
         "TLS for migrations": "if profiles set tls: run `openssl verify -CAfile "
         "/etc/pki/qemu/ca-cert.pem /etc/pki/qemu/server-cert.pem` on both hosts",
         "clocks": "compare `date -u` of both hosts; certificates need the same time",
         "hook": f"if it is used: run `ls -l /etc/libvirt/hooks/qemu.d/vmtune` on {name}",
         "disks": "`vmtune plan VM --to` asks the destination whether it has the VM's disks",
     }
+    if not_reached:
+        what, to = "migration ports", arrival(destination.host, b)
+        del not_seen[what]
+        yield Step(
+            name,
+            what,
+            Result.WARNING,
+            f"port {LAST_PORT} of {to}, the last that libvirt takes, is not reached from {here}: "
+            f"{not_reached}",
+            f"open ports 49152 to {LAST_PORT} in the firewall of {name}, or as many as "
+            "migration_port_min and migration_port_max of its qemu.conf allow",
+        )
     for what, how in not_seen.items():
         message = "vmtune runs nothing on other machines"
         yield Step(name, what, Result.NOT_CHECKED, message, how)

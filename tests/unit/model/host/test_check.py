@@ -119,6 +119,14 @@ def test_two_hosts_have_to_fit(changed: dict[str, object], what: str, result: Re
     assert results(steps)[what] is result
 
 
+def test_a_closed_port_is_told_instead_of_how_to_look() -> None:
+    steps = list(check_pair(probed("a"), probed("b"), not_reached="No route to host"))
+    (step,) = [each for each in steps if each.what == "migration ports"]
+    assert step.result is Result.WARNING
+    assert "b.example, the last that libvirt takes, is not reached from a: No route" in step.message
+    assert "49152 to 49215 in the firewall of b" in step.remedy
+
+
 @pytest.mark.parametrize(
     ("confined_by", "says"),
     [("apparmor", "by AppArmor"), ("selinux", "by SELinux"), ("", "neither AppArmor nor SELinux")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ from vmtune.services.hosts.doctor import DoctorService
 from vmtune.services.hosts.hosts import HostService
 from vmtune.testing.fake.driver import FakeDriver
 
-URI, PEER = "qemu:///system", "qemu+tls://a/system"
+URI, PEER, OTHER = "qemu:///system", "qemu+tls://a/system", "qemu+tls://b/system"
 CLOSED = HostUnreachable("no connection to it: no key", remedy="run `ssh-copy-id`")
 
 
@@ -44,6 +45,10 @@ class Answering(FakeDriver):
         await super().close()
 
 
+def closed(name: str, port: int) -> str:
+    return f"{name}:{port} is closed"
+
+
 @asynccontextmanager
 async def checking(
     folder: Path, by_peer: HostFacts | HostUnreachable, peer_uri: str = PEER
@@ -54,15 +59,19 @@ async def checking(
     def factory(of: inventory.Host) -> FakeDriver:
         if of.uri == URI:
             return Answering(host("a", peer_uri=of.peer_uri))
+        if of.uri == OTHER:
+            return Answering(host("b", peer_uri=OTHER))
         made.append(Answering(by_peer))
         return made[-1]
 
     async with world(folder) as it:
         hosts = HostService(it.store, it.bus, factory)
-        await it.hosts.remove("a")
+        for name in "ab":
+            await it.hosts.remove(name)
         await hosts.add("a", URI, peer_uri)
+        await hosts.add("b", OTHER)
         doctor = DoctorService(it.store, hosts, it.profiles, lambda: examine(probes(folder)))
-        yield HostCheckService(hosts, doctor, lambda uri: None, lambda name: ()), made
+        yield HostCheckService(hosts, doctor, lambda uri: None, lambda name: (), closed), made
         await hosts.close()
 
 
@@ -109,6 +118,25 @@ async def test_the_uri_of_the_connection_is_not_tried_twice(tmp_path: Path) -> N
     async with checking(tmp_path, host("a"), peer_uri=URI) as (checks, made):
         assert (await step(checks)).result is Result.OK
         assert made == []
+
+
+async def test_ports_are_tried_where_the_services_machine_is_the_source(tmp_path: Path) -> None:
+    async with checking(tmp_path, host("a")) as (checks, _):
+        there = (await checks.check("a", "b")).steps
+        (found,) = [each for each in there if each.what == "migration ports"]
+        assert found.result is Result.WARNING
+        assert "b:49215 is closed" in found.message
+        back = (await checks.check("b", "a")).steps
+        (found,) = [each for each in back if each.what == "migration ports"]
+        assert found.result is Result.NOT_CHECKED
+
+
+def test_a_port_is_reached_or_refused_or_not() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        assert check.why_not_reached("127.0.0.1", port) == ""
+    assert check.why_not_reached("127.0.0.1", port) == ""
+    assert check.why_not_reached("255.255.255.255", 1) != ""
 
 
 def test_names_are_looked_up() -> None:
