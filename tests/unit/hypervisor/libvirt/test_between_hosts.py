@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmtune.hypervisor.libvirt.errors import OPERATION_ABORTED, LibvirtRefused
-from vmtune.hypervisor.libvirt.migrating.between_hosts import told, why
+from vmtune.hypervisor.libvirt.migrating.between_hosts import why, with_cause
 
 SSH, TLS = "qemu+ssh://root@rack8/system", "qemu+tls://rack8/system"
 PEER = "operation failed: Failed to connect to remote libvirt URI"
@@ -82,7 +82,7 @@ PEER = "operation failed: Failed to connect to remote libvirt URI"
     ],
 )
 def test_a_cause_is_told_with_what_mends_it(text: str, cause: str, remedy: str) -> None:
-    (problem,) = told(TLS, LibvirtRefused(text, 9)).problems
+    (problem,) = with_cause(TLS, LibvirtRefused(text, 9)).problems
     assert cause in problem.message
     assert remedy in problem.remedy
 
@@ -97,12 +97,12 @@ def test_a_cause_is_told_with_what_mends_it(text: str, cause: str, remedy: str) 
 )
 def test_other_refusals_are_passed_on_as_they_are(text: str) -> None:
     refusal = LibvirtRefused(text, 55, "a_code", "a remedy")
-    assert told(TLS, refusal) is refusal
+    assert with_cause(TLS, refusal) is refusal
 
 
 def test_a_cancelled_one_stays_cancelled() -> None:
     refusal = LibvirtRefused(f"{PEER} {TLS}: cancelled by client", OPERATION_ABORTED, "cancelled")
-    assert told(TLS, refusal) is refusal
+    assert with_cause(TLS, refusal) is refusal
 
 
 @given(st.text(max_size=300), st.sampled_from(["", f"{PEER} {TLS}: ", f"{PEER} {SSH}: "]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,9 +29,12 @@ CLOSED = HostUnreachable("no connection to it: no key", remedy="run `ssh-copy-id
 
 
 class Answering(FakeDriver):
-    """Who answers at a URI; *says* is what it says of itself, or why it does not."""
+    """Who answers at a URI.
 
-    def __init__(self, says: HostFacts | HostUnreachable) -> None:
+    :param says: what it says of itself, or why it does not answer; None: it hangs.
+    """
+
+    def __init__(self, says: HostFacts | HostUnreachable | None) -> None:
         super().__init__([], "a")
         self.says = says
         self.closed = False
@@ -38,6 +42,9 @@ class Answering(FakeDriver):
     async def host_facts(self) -> HostFacts:
         if isinstance(self.says, HostUnreachable):
             raise self.says
+        if self.says is None:
+            await asyncio.Event().wait()
+        assert self.says is not None
         return self.says
 
     async def close(self) -> None:
@@ -51,7 +58,7 @@ def closed(name: str, port: int) -> str:
 
 @asynccontextmanager
 async def checking(
-    folder: Path, by_peer: HostFacts | HostUnreachable, peer_uri: str = PEER
+    folder: Path, by_peer: HostFacts | HostUnreachable | None, peer_uri: str = PEER
 ) -> AsyncIterator[tuple[HostCheckService, list[Answering]]]:
     """A check of host a, and the drivers that were made for its peer URI."""
     made: list[Answering] = []
@@ -107,11 +114,12 @@ async def test_nobody_answers_here_and_other_hosts_may_have_the_keys(tmp_path: P
 
 
 async def test_who_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "_PEER_WITHIN_S", 0.0)
-    async with checking(tmp_path, host("a")) as (checks, _):
+    monkeypatch.setattr(check, "_PEER_WITHIN_S", 0.01)
+    async with checking(tmp_path, None) as (checks, made):
         found = await step(checks)
         assert found.result is Result.NOT_CHECKED
-        assert "it did not answer within 0 s" in found.message
+        assert "it did not answer within 0.01 s" in found.message
+        assert [each.closed for each in made] == [True]
 
 
 async def test_the_uri_of_the_connection_is_not_tried_twice(tmp_path: Path) -> None:

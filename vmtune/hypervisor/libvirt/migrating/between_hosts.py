@@ -27,7 +27,7 @@ _NO_ADDRESS = re.compile(
 _OTHER_NAME = re.compile(r"[Cc]ertificate does not match the hostname (\S+)")
 
 
-def told(uri: str, refusal: LibvirtRefused) -> LibvirtRefused:
+def with_cause(uri: str, refusal: LibvirtRefused) -> LibvirtRefused:
     """What libvirt refused of a migration to *uri*, with cause and remedy if it is the way to the
     destination that failed.
 

@@ -217,7 +217,7 @@ def _migrate(domain: Domain, destination: str, parameters: Parameters, flags: in
     try:
         domain.migrate(destination, parameters, flags)
     except LibvirtRefused as refusal:
-        raise between_hosts.told(destination, refusal) from None
+        raise between_hosts.with_cause(destination, refusal) from None
 
 
 def _raising(error: VmtuneError) -> Callable[[], None]:
