@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -13,8 +14,10 @@ from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 from vmtune.model.host.facts import VmFacts
 from vmtune.model.host.hardware import Hardware, Offer
+from vmtune.model.tunables.cpu_lists import parse_set
 
 _KIB = 1 << 10
+_PINS = ("vcpupin", "emulatorpin", "iothreadpin")
 _CPU_INCOMPATIBLE = 0  # VIR_CPU_COMPARE_INCOMPATIBLE
 
 
@@ -36,6 +39,7 @@ def read_hardware(live: str, boot: str | None = None, snapshots: int = 0) -> Har
         disks=read_disks(root),
         snapshots=snapshots,
         virtiofs=tuple(_virtiofs(root)),
+        pinned_cpus=_pinned_cpus(root),
     )
 
 
@@ -53,6 +57,15 @@ def _virtiofs(root: Element) -> Iterator[str]:
         if driver is not None and driver.get("type") == "virtiofs" and not theirs:
             target = element.find("target")
             yield target.get("dir", "") if target is not None else ""
+
+
+def _pinned_cpus(root: Element) -> frozenset[int]:
+    pins = [pin for kind in _PINS for pin in root.findall(f"cputune/{kind}")]
+    found: set[int] = set()
+    for element in (*pins, *root.findall("vcpu")):
+        with suppress(ValueError):  # none that libvirt writes
+            found |= parse_set(element.get("cpuset", ""))
+    return frozenset(found)
 
 
 def _address(address: Element | None) -> str:

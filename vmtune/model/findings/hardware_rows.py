@@ -34,6 +34,13 @@ HARDWARE_ROWS = (
         "{free_bytes} of them free",
         "reserve more on the destination (vm.nr_hugepages), or choose another one",
     ),
+    warning(
+        "pinned_cpus_missing",
+        "threads of the VM are pinned to CPUs that the destination seems to lack ({cpus}): it has "
+        "{has} CPUs, and libvirt may be unable to start the VM there",
+        "pin them to CPUs that both hosts have (vcpu_cpus, emulator_cpus, iothread_cpus), or "
+        "choose another destination",
+    ),
     blocker(
         "machine_not_offered",
         "the destination's QEMU has no machine type {machine}",

@@ -20,6 +20,7 @@ class Hardware:
     :param cpu_xml: its running CPU, as libvirt has it; empty where it names none.
     :param snapshots: how many libvirt keeps of it.
     :param virtiofs: the guest's names of folders that a virtiofsd of libvirt's shares with it.
+    :param pinned_cpus: the host's CPUs that its threads may run on, of all that are pinned.
     """
 
     host_devices: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Hardware:
     disks: tuple[Disk, ...] = ()
     snapshots: int = 0
     virtiofs: tuple[str, ...] = ()
+    pinned_cpus: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.hardware import UNKNOWN_OFFER
 from vmtune.model.plan.situation import Situation
+from vmtune.model.tunables.cpu_lists import format_set
 
 
 def check_hardware(situation: Situation) -> Iterator[Finding]:
@@ -32,6 +33,10 @@ def check_hardware(situation: Situation) -> Iterator[Finding]:
             "page_bytes": needs.hugepage_bytes, "needed_bytes": memory, "free_bytes": free,
         }  # fmt: skip
         yield Finding("hugepages_missing", evidence=evidence)
+    cpus = destination.host.cpus
+    lacking = [cpu for cpu in needs.pinned_cpus if cpus is not None and cpu >= cpus]
+    if cpus is not None and lacking:
+        yield Finding("pinned_cpus_missing", evidence={"cpus": format_set(lacking), "has": cpus})
     if offer.machine is False:
         yield Finding("machine_not_offered", evidence={"machine": situation.vm.machine})
     if offer.cpu is False:

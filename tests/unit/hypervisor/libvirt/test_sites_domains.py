@@ -54,7 +54,8 @@ EXPECTED = {
         (("huge_pages", None), ("emulator_cpus", "0,16"), ("iothread_cpus", "1/17"),
          ("vcpu_cpus", "4/5/6/7/20/21/22/23"), ("numa_nodes", "0-1"), ("numa_mode", "strict"),
          ("virtio_net_queues", 8), ("disk_io", None)),
-        "", frozenset({"cpu_host_passthrough"}),
+        # The destination has 16.
+        "", frozenset({"cpu_host_passthrough", "pinned_cpus_missing"}),
     ),
     "ovirt": Expected(
         4 * GIB, 2, ("iothread1",), ("vda",),
@@ -115,7 +116,10 @@ def test_what_stands_against_its_migration_is_found(path: Path) -> None:
     found = make_plan(migrating(vm=facts), "a", "p", 1).findings
     codes = {each.code for each in found if each.severity is not Severity.INFO}
     assert codes - {"disk_not_seen"} >= EXPECTED[path.stem].findings
-    of_hardware = {"vfio_device", "virtiofs_device", "cpu_host_model", "cpu_host_passthrough"}
+    of_hardware = {
+        "vfio_device", "virtiofs_device", "cpu_host_model", "cpu_host_passthrough",
+        "pinned_cpus_missing",
+    }  # fmt: skip
     assert codes & of_hardware == EXPECTED[path.stem].findings
 
 

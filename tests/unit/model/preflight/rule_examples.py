@@ -162,6 +162,7 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
     ("tpm_not_offered", "", needing(Hardware(tpm="emulator"), tpms=frozenset())),
     ("hugepages_missing", "", needing(
         Hardware(hugepage_bytes=2 << 20), free_hugepages_bytes=256 << 20)),
+    ("pinned_cpus_missing", "", needing(Hardware(pinned_cpus=frozenset({2, 16, 17})))),
     ("machine_not_offered", "", needing(Hardware(), machine=False)),
     ("cpu_not_offered", "", needing(Hardware(cpu_xml="<cpu/>"), cpu=False)),
     ("cpu_host_passthrough", "", needing(Hardware(cpu_mode="host-passthrough"), cpu=True)),
