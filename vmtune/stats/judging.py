@@ -81,9 +81,9 @@ def judge(comparison: Comparison) -> Comparison:
         reason = f"{comparison.b.arm} is {found}: neither direction is better"
         return replace(comparison, verdict=verdict, reason=reason)
     across = position is MarginPosition.ACROSS
-    if across and comparison.adjusted_p is not None:  # one of many, and not the primary one
+    if across and comparison.adjusted_p is not None and not comparison.criterion.primary:
         reason = f"{comparison.b.arm} may be {found}: {_too_few(comparison)}"
-        return replace(comparison, verdict=verdict, reason=reason)
+        return replace(comparison, verdict=verdict, reason=reason, blocks_needed=None)
     needed = blocks_needed(effect, comparison.size) if across else None
     is_ = "may be" if across else "is"
     reason = f"{comparison.b.arm} {is_} {found}{_against(comparison, effect, position, needed)}"
@@ -261,9 +261,11 @@ def _doubt(comparison: Comparison, position: MarginPosition) -> str:
 
 
 def _too_few(comparison: Comparison) -> str:
-    """No campaign is planned for a secondary metric: how many blocks would do is no advice."""
+    """Of one of many. No campaign is planned for a secondary metric: how many blocks would do is no
+    advice."""
     kind = "blocks" if comparison.design is Design.PAIRED else "runs of each arm"
-    return f"{comparison.size} {kind} cannot decide this for a secondary metric"
+    of = "in one of several cells" if comparison.criterion.primary else "for a secondary metric"
+    return f"{comparison.size} {kind} cannot decide this {of}"
 
 
 def _is_least_p(comparison: Comparison) -> bool:

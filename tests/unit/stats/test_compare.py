@@ -329,6 +329,25 @@ def test_two_primary_comparisons_are_two() -> None:
     assert found[0].adjusted_p == pytest.approx(2 * 2 / 1024)
 
 
+def test_the_primary_metric_in_several_cells_is_not_called_secondary() -> None:
+    """It is told how many blocks would do, as where it is alone; other metrics are not."""
+    up, down = (arm("b", times(STEADY[:6], factor)) for factor in (1.1, 0.8))
+    unsettled = arm("b", [value * (0.8 if n else 0.97) for n, value in enumerate(STEADY[:6])])
+    for is_primary in (True, False):
+        made = Criterion("m", primary=is_primary)
+        cells = [Contrast(arm("a", STEADY[:6]), each, made) for each in (unsettled, up, down, up)]
+        found = compare_many(cells)[0]
+        assert found.adjusted_p is not None
+        assert found.verdict is Verdict.INCONCLUSIVE
+        assert ("secondary" in found.reason) is not is_primary
+        assert (found.blocks_needed is not None) is is_primary
+    halved = Contrast(arm("a", STEADY[:6]), arm("b", times(STEADY[:6], 0.5)), cells[0].criterion)
+    for is_primary, told in ((True, "in one of several cells"), (False, "a secondary metric")):
+        made = Criterion("m", primary=is_primary)
+        among = [replace(each, criterion=made) for each in (halved, *[cells[0]] * 3)]
+        assert told in compare_many(among)[0].reason
+
+
 @pytest.mark.parametrize("blocks", [True, False])
 def test_a_run_at_its_limit_is_above_one_that_ended_there(blocks: bool) -> None:
     at_limit = [Observation(100.0, True, block=n if blocks else None) for n in range(6)]
