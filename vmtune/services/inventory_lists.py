@@ -273,10 +273,8 @@ class InventoryLists:
             # VMs that are gone must not make pages empty.
             if after is None or len(seen) >= limit:
                 break
-        uuids = [vm.summary.uuid for vm in seen]
-        tunings = await asyncio.gather(*(self.tuning(uuid) for uuid in uuids))
-        found = {uuid: tuning for uuid, tuning in zip(uuids, tunings, strict=True) if tuning}
-        return VmPage(Page(tuple(seen), after), tuple(problems), found, counts)
+        tunings = await asyncio.to_thread(self._store.tunings.of, {vm.summary.uuid for vm in seen})
+        return VmPage(Page(tuple(seen), after), tuple(problems), tunings, counts)
 
     async def tuning(self, vm: UUID) -> Tuning | None:
         """A VM's tuning state as last seen; None if unknown."""

@@ -169,6 +169,7 @@ class TuningRow(Base):
     """A VM's tuning state as last seen (vmtune.model.plan.tuning_state)."""
 
     __tablename__ = "tunings"
+    __table_args__ = (Index(None, "state", "since"),)
 
     vm: Mapped[UUID] = mapped_column(primary_key=True)
     state: Mapped[str]
