@@ -1,12 +1,19 @@
 """The demo, as a user runs it: it ends by itself, shows its tables, and leaves nothing."""
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
+from tests.support.browser import chromium, settled, tab, why_no_browser
 from tests.support.live import wait_for, why_no_lab
+from vmtune.admin.demo import overview
 from vmtune.admin.demo.compared import BLOCKS
 from vmtune.admin.demo.demo import LAB
 from vmtune.admin.demo.lock import LOCK, alone
@@ -17,6 +24,8 @@ from vmtune.lab.domain_xml import kvm_usable
 
 NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
+BOUND_S = 180
+"""How long a demo may measure, where nothing else keeps the machine busy."""
 
 
 def demo(*options: str) -> subprocess.CompletedProcess[str]:
@@ -74,3 +83,50 @@ def test_killed_it_leaves_nothing_that_the_next_one_does_not_clear_away() -> Non
         down(LAB)  # and begins with what it left
     assert not service.exists()
     assert left_behind() == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(bool(why_no_browser()), reason=why_no_browser() or "never")
+def test_kept_it_has_something_to_see_and_ends_at_ctrl_c(tmp_path: Path) -> None:
+    quiet = os.getloadavg()[0] < 1 and "PYTEST_XDIST_WORKER" not in os.environ
+    printed, said = tmp_path / "printed", tmp_path / "said"
+    with printed.open("wb") as out, said.open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "vmtune", "demo", "--keep"],
+            stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
+        )  # fmt: skip
+
+    def is_kept() -> bool:
+        assert process.poll() is None, said.read_text()
+        return "until you press Ctrl-C" in printed.read_text()
+
+    try:
+        wait_for(is_kept, "the demo to have measured", within_s=900)
+        shown = printed.read_text()
+        way_in = re.search(r"^- (http://\S+) +sign in with the token (\S+)$", shown, re.M)
+        assert way_in, shown
+        with chromium() as browser, tab(browser, way_in[1], way_in[2]) as made:
+            made.page.goto("/")
+            settled(made.page)
+            told = made.page.get_by_label("Needs attention")
+            expect(told.get_by_text(overview.DRIFTED).first).to_be_visible()
+            running = made.page.get_by_text(overview.MIGRATING).locator("visible=true")
+            expect(running.first).to_be_visible()
+            assert "No comparisons yet" not in made.page.inner_text("main")
+        listed = re.search(r"^- (\S.* vm list --tuning drifted)$", shown, re.M)
+        assert listed, shown
+        vms = subprocess.run(
+            listed[1].split(), capture_output=True, text=True, timeout=120, check=True
+        )
+        assert overview.DRIFTED in vms.stdout
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(120)
+    assert process.returncode == 0, said.read_text()
+    assert left_behind() == []
+    namespaces = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
+    assert LAB.name_a not in namespaces
+    took = re.search(r"This took (\d+) s", said.read_text())
+    assert took
+    assert not quiet or int(took[1]) <= BOUND_S
