@@ -122,6 +122,10 @@ const ANALYSIS = {
     { trial: 1, values: { total_time_ms: 5000, downtime_ms: 40 }, front: true },
   ],
 };
+const METRICS = [
+  { name: "total_time_ms", kind: "migration", title: "Total time", unit: "ms" },
+  { name: "downtime_ms", kind: "migration", title: "Downtime by QEMU", unit: "ms" },
+];
 let record: object;
 let analysis: object;
 
@@ -131,6 +135,7 @@ beforeEach(() => {
   analysis = ANALYSIS;
   asked.GET.mockImplementation(async (path: string) => {
     if (path.endsWith("/analysis")) return { data: analysis };
+    if (path.endsWith("/run-metrics")) return { data: { items: METRICS, next: null } };
     return { data: path.endsWith("/trials") ? { items: TRIALS, next: null } : record };
   });
   asked.POST.mockResolvedValue({ data: { ...RECORD, state: "paused" } });
@@ -148,6 +153,8 @@ test("a study shows its trials with links to their runs, and where it is", async
   show();
   const table = await screen.findByRole("grid", { name: "Trials" });
   expect(within(table).getByText("1, finalist")).toBeInTheDocument();
+  expect(await within(table).findByText("Total time")).toBeInTheDocument();
+  expect(within(table).getByText("5 s")).toBeInTheDocument();
   const run = within(table).getByRole("link", { name: "Run of trial 1 in block 2" });
   expect(run).toHaveAttribute("href", "/bench/runs/r2");
   expect(screen.getByText("cpu_percent: 2")).toBeInTheDocument();
@@ -162,11 +169,11 @@ test("the importance of tunables is shown, and the front of several goals", asyn
   expect(bar).toHaveAttribute("aria-valuenow", "75");
   expect(
     screen.getByText(
-      "Of the trials that keep the constraints, none is better in every goal than: 1.",
+      "The best that keep the constraints: 1. No other is better in every goal.",
     ),
   ).toBeInTheDocument();
   expect(
-    screen.getByRole("img", { name: /^Trials by total_time_ms and downtime_ms/ }),
+    await screen.findByRole("img", { name: /^Trials by Total time and Downtime by QEMU/ }),
   ).toBeInTheDocument();
 });
 
@@ -191,8 +198,10 @@ test("a result names the verdict, its campaign, and the profile that is not assi
   record = { ...RECORD, state: "completed", ended: true, campaign: "c1", result: RESULT };
   show();
   expect(await screen.findByText("better by 37.5 %")).toBeInTheDocument();
-  expect(screen.getByText("total_time_ms better, 0.625 times (0.6 to 0.65)")).toBeInTheDocument();
-  expect(screen.getByText("downtime_ms inconclusive, 3 times (2.5 to 3.5)")).toBeInTheDocument();
+  const time = "Total time: better, -38 % (-40 % to -35 %)";
+  expect(await screen.findByText(time)).toBeInTheDocument();
+  const silence = "Downtime by QEMU: inconclusive, +200 % (+150 % to +250 %)";
+  expect(screen.getByText(silence)).toBeInTheDocument();
   expect(screen.getAllByText("Trial 1 against default")).toHaveLength(1);
   const campaign = screen.getByRole("link", { name: "Confirming campaign" });
   expect(campaign).toHaveAttribute("href", "/bench/campaigns/c1");

@@ -58,12 +58,12 @@ export default function StudyPage() {
               )}
               {data.result !== null && (
                 <StackItem>
-                  <Result result={data.result} campaign={data.campaign} />
+                  <Result result={data.result} kind={data.kind} campaign={data.campaign} />
                 </StackItem>
               )}
               {data.trials > 0 && (
                 <StackItem>
-                  <Analysed id={data.id} />
+                  <Analysed id={data.id} kind={data.kind} />
                 </StackItem>
               )}
               <StackItem>
@@ -101,11 +101,11 @@ function whereIs(live: StudyProgress): string {
   return `searching, block ${live.block}, trial ${live.trial} (${live.origin})`;
 }
 
-function Analysed({ id }: { id: string }) {
+function Analysed({ id, kind }: { id: string; kind: Schemas["ScenarioKind"] }) {
   const found = useQuery(analysis(id));
   return (
     <Async query={found} lines={4}>
-      {(data) => <Analysis found={data} />}
+      {(data) => <Analysis found={data} kind={kind} />}
     </Async>
   );
 }
@@ -115,7 +115,7 @@ function Tried({ study: data }: { study: Schemas["StudyView"] }) {
   return (
     <Section title="Trials">
       <PagedList list={list} empty={<Empty title="No trial has run yet" />}>
-        {(rows) => <Trials rows={rows} />}
+        {(rows) => <Trials rows={rows} kind={data.kind} />}
       </PagedList>
     </Section>
   );

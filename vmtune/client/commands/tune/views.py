@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from vmtune.client.connection.http import Document
 from vmtune.client.views import render
@@ -119,12 +120,18 @@ def _result(result: Document) -> Iterator[str]:
 def _evidence(one: Document) -> str:
     text = f"{one['metric']} against {one['baseline']}: {one['verdict']}"
     if one["estimate"] is not None:
-        text += f", {one['estimate']:.3f}" + (" times" if one["ratio"] else "")
+        figure = _apart if one["ratio"] else partial(render.metric, one["metric"])
+        text += f", {figure(one['estimate'])}"
         if one["low"] is not None and one["high"] is not None:
-            text += f" (from {one['low']:.3f} to {one['high']:.3f})"
+            text += f" ({figure(one['low'])} to {figure(one['high'])})"
     if one["broken_share"]:
         text += f"; {one['broken_share']:.0%} of its runs break a constraint"
     return text
+
+
+def _apart(ratio: float) -> str:
+    """How far it is from 1: ``+4.3 %``."""
+    return f"{100 * (ratio - 1):+.3g} %"
 
 
 def _draft(draft: Document | None) -> str:

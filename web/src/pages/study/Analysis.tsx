@@ -11,8 +11,8 @@ import {
 import { type CSSProperties, useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { Chart, type ChartOption } from "../../components/charts/Chart";
-import { number } from "../../components/text/measure";
 import { Section } from "../bench/Section";
+import { type MetricWords, useMetricWords } from "./useMetricWords";
 
 type Found = Schemas["StudyAnalysisView"];
 
@@ -24,7 +24,7 @@ const TRIAL = "#8a8d90";
 const FRONT = "#4394e5";
 
 /** What the trials say so far: the importance of the tunables, and how the goals conflict. */
-export function Analysis({ found }: { found: Found }) {
+export function Analysis({ found, kind }: { found: Found; kind: Schemas["ScenarioKind"] }) {
   return (
     <Stack hasGutter>
       <StackItem>
@@ -32,7 +32,7 @@ export function Analysis({ found }: { found: Found }) {
       </StackItem>
       {found.goals.length > 1 && (
         <StackItem>
-          <Front found={found} />
+          <Front found={found} kind={kind} />
         </StackItem>
       )}
     </Stack>
@@ -64,23 +64,27 @@ function Importance({ found }: { found: Found }) {
   );
 }
 
-function Front({ found }: { found: Found }) {
-  const option = useMemo(() => plot(found), [found]);
+function Front({ found, kind }: { found: Found; kind: Schemas["ScenarioKind"] }) {
+  const words = useMetricWords(kind);
+  const option = useMemo(() => plot(found, words), [found, words]);
   const best = found.points.filter((point) => point.front).map((point) => point.trial);
   const text = best.length
-    ? `Of the trials that keep the constraints, none is better in every goal than: ${best.join(", ")}`
+    ? `The best that keep the constraints: ${best.join(", ")}. No other is better in every goal`
     : "No trial keeps the constraints";
+  const goals = found.goals.map((goal) => words(goal).title).join(" and ");
   return (
     <Section title="Trials by goal">
       <p>{text}.</p>
-      <Chart option={option} label={`Trials by ${found.goals.join(" and ")}. ${text}.`} />
+      <Chart option={option} label={`Trials by ${goals}. ${text}.`} />
     </Section>
   );
 }
 
 /** The first two goals; the front's trials are drawn in colour, and connected. */
-export function plot({ goals, points }: Found): ChartOption {
+export function plot({ goals, points }: Found, words: (name: string) => MetricWords): ChartOption {
   const [across = "", up = ""] = goals;
+  const x = words(across);
+  const y = words(up);
   const at = (point: Found["points"][number]) => ({
     name: `${point.trial}`,
     value: [point.values[across], point.values[up]],
@@ -92,17 +96,23 @@ export function plot({ goals, points }: Found): ChartOption {
     tooltip: {
       trigger: "item",
       formatter: ({ name, value }: { name: string; value: [number, number] }) =>
-        `trial ${name}: ${across} ${number(value[0])}, ${up} ${number(value[1])}`,
+        `trial ${name}: ${x.title} ${x.said(value[0])}, ${y.title} ${y.said(value[1])}`,
     },
     xAxis: {
       type: "value",
       scale: true,
-      name: across,
+      name: x.title,
       nameLocation: "middle",
       nameGap: 28,
-      axisLabel: { hideOverlap: true },
+      axisLabel: { hideOverlap: true, formatter: x.said },
     },
-    yAxis: { type: "value", scale: true, name: up },
+    yAxis: {
+      type: "value",
+      scale: true,
+      name: y.title,
+      nameTextStyle: { align: "left" },
+      axisLabel: { formatter: y.said },
+    },
     series: [
       {
         type: "scatter",

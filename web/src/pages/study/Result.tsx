@@ -1,25 +1,29 @@
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { type Fact, FactList } from "../../components/layout/Facts";
-import { number } from "../../components/text/measure";
+import { ratio } from "../../components/text/measure";
 import { Section } from "../bench/Section";
 import { foundBy } from "../Studies";
+import { type MetricWords, useMetricWords } from "./useMetricWords";
 
 /** What a study found, with the verdicts that it rests on. */
 export function Result({
   result,
+  kind,
   campaign,
 }: {
   result: Schemas["ResultView"];
+  kind: Schemas["ScenarioKind"];
   campaign: string | null;
 }) {
+  const words = useMetricWords(kind);
   const { draft } = result;
   const settings = Object.entries(result.texts).map(([name, text]) => `${name} ${text}`);
   const facts: Fact[] = [
     ["Found", foundBy({ result })],
     ["Why", result.reason],
     ...(settings.length ? [["Settings", settings.join(", ")] as const] : []),
-    ...compared(result.evidence),
+    ...compared(result.evidence, words),
     ...(draft === null
       ? []
       : [
@@ -41,7 +45,10 @@ export function Result({
 }
 
 /** One fact for each pair of a finalist and what it has to beat, with a line for each goal. */
-function compared(evidence: readonly Schemas["EvidenceView"][]): Fact[] {
+function compared(
+  evidence: readonly Schemas["EvidenceView"][],
+  words: (name: string) => MetricWords,
+): Fact[] {
   const pairs = new Map<string, Schemas["EvidenceView"][]>();
   for (const one of evidence) {
     const pair = `Trial ${one.trial} against ${one.baseline}`;
@@ -49,17 +56,14 @@ function compared(evidence: readonly Schemas["EvidenceView"][]): Fact[] {
   }
   return [...pairs].map(([pair, all]) => [
     pair,
-    all.map((one) => (
-      <div key={one.metric}>
-        <Evidence one={one} />
-      </div>
-    )),
+    all.map((one) => <div key={one.metric}>{said(one, words(one.metric))}</div>),
   ]);
 }
 
-function Evidence({ one }: { one: Schemas["EvidenceView"] }) {
-  const { estimate, low, high, ratio } = one;
-  const between = low === null || high === null ? "" : ` (${number(low)} to ${number(high)})`;
-  const figure = estimate === null ? "" : `, ${number(estimate)}${ratio ? " times" : ""}${between}`;
-  return `${one.metric} ${one.verdict}${figure}`;
+/** "Total time: inconclusive, +4 % (-27 % to +60 %)" */
+function said(one: Schemas["EvidenceView"], { title, said: valued }: MetricWords): string {
+  const { estimate, low, high } = one;
+  const figure = one.ratio ? ratio : valued;
+  const between = low === null || high === null ? "" : ` (${figure(low)} to ${figure(high)})`;
+  return `${title}: ${one.verdict}${estimate === null ? "" : `, ${figure(estimate)}${between}`}`;
 }

@@ -2,12 +2,13 @@ import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
 import { count } from "../../components/text/format";
-import { number } from "../../components/text/measure";
+import { useMetricWords } from "./useMetricWords";
 
 type Trial = Schemas["TrialView"];
 
 /** The settings that a study tried, each with links to its runs. The figures are the search's. */
-export function Trials({ rows }: { rows: readonly Trial[] }) {
+export function Trials({ rows, kind }: { rows: readonly Trial[]; kind: Schemas["ScenarioKind"] }) {
+  const words = useMetricWords(kind);
   const metrics = [...new Set(rows.flatMap((each) => Object.keys(each.medians)))];
   const columns: readonly ColumnOf<Trial>[] = [
     {
@@ -18,11 +19,11 @@ export function Trials({ rows }: { rows: readonly Trial[] }) {
     { title: "Origin", text: "short", cell: (each) => each.origin },
     { title: "Settings", cell: (each) => settingsOf(each) },
     ...metrics.map((metric) => ({
-      title: metric,
+      title: words(metric).title,
       text: "short" as const,
       cell: (each: Trial) => {
         const value = each.medians[metric];
-        return value === undefined ? "–" : number(value);
+        return value === undefined ? "–" : words(metric).said(value);
       },
     })),
     { title: "Runs", cell: (each) => <Runs trial={each} /> },
