@@ -116,7 +116,7 @@ export default function MigrationPage() {
               )}
               {paused && (
                 <StackItem>
-                  <Recover record={data} />
+                  <Recover record={data} latest={latest} />
                 </StackItem>
               )}
               {data.failure && (

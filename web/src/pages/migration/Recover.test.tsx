@@ -34,6 +34,19 @@ test("it says why, where QEMU has said so", () => {
   expect(screen.getByText(/is paused \(lost\): the guest runs on b/)).toBeVisible();
 });
 
+test("it says since when, and how much memory has not arrived", () => {
+  const record = { ...RECORD, started_at: "2026-11-26T03:10:00Z" };
+  const seen = { status: "postcopy-paused", at_ms: 65_000, remaining_bytes: 3 << 20 };
+  const latest = { ...seen, total_bytes: 96 << 20 } as Schemas["SampleView"];
+  const shown = rendered(<Recover record={record} latest={latest} />);
+  expect(shown.container).toHaveTextContent(
+    /Paused since .*1:05; 3 MiB of 96 MiB are still on a/,
+  );
+  const active = { ...latest, status: "postcopy-active" } as Schemas["SampleView"];
+  shown.again(<Recover record={record} latest={active} />);
+  expect(shown.container).not.toHaveTextContent("Paused since");
+});
+
 test("nothing is tried before it is confirmed", async () => {
   rendered(<Recover record={RECORD} />);
   await userEvent.click(screen.getByRole("button", { name: "Recover" }));

@@ -5,10 +5,15 @@ import { recoverMigration } from "../../api/actions";
 import type { Schemas } from "../../api/client";
 import { Confirm } from "../../components/dialogs/Confirm";
 import { useToasts } from "../../components/dialogs/toasts";
+import { Moment } from "../../components/labels/Moment";
 import { Alert } from "../../components/layout/Alert";
+import { bytes, sentence } from "../../components/text/format";
+
+type Record = Schemas["MigrationView"];
+type Sample = Schemas["SampleView"];
 
 /** What an interrupted post-copy means, and the way out. */
-export function Recover({ record }: { record: Schemas["MigrationView"] }) {
+export function Recover({ record, latest }: { record: Record; latest?: Sample | undefined }) {
   const [asking, setAsking] = useState(false);
   const [address, setAddress] = useState("");
   const toasts = useToasts();
@@ -36,8 +41,15 @@ export function Recover({ record }: { record: Schemas["MigrationView"] }) {
           </Button>
         }
       >
-        {told ?? `the guest runs on ${there}, and part of its memory is still on ${record.source}`}.
-        Restore the path between the two hosts, then recover the migration.
+        <p>
+          {sentence(
+            told ??
+              `the guest runs on ${there}, and part of its memory is still on ${record.source}`,
+          )}
+          .
+        </p>
+        <Since record={record} latest={latest} />
+        <p>Restore the path between the two hosts, then recover the migration.</p>
       </Alert>
       {asking && (
         <Confirm
@@ -66,5 +78,18 @@ export function Recover({ record }: { record: Schemas["MigrationView"] }) {
         </Confirm>
       )}
     </>
+  );
+}
+
+/** Since when it is paused, and how much memory had not arrived. While it stands there is one sample,
+ * of when that was first seen. */
+function Since({ record, latest }: { record: Record; latest: Sample | undefined }) {
+  if (latest?.status !== "postcopy-paused" || record.started_at === null) return null;
+  const at = new Date(Date.parse(record.started_at) + latest.at_ms).toISOString();
+  return (
+    <p>
+      Paused since <Moment at={at} />; {bytes(latest.remaining_bytes)} of{" "}
+      {bytes(latest.total_bytes)} are still on {record.source}.
+    </p>
   );
 }
