@@ -18,7 +18,7 @@ from vmtune.services.overview import Glance
 class SubjectView(Model):
     """One thing that needs attention."""
 
-    id: str = Field(description="UUID of the migration or VM; name of the host.")
+    id: str = Field(description="UUID of the migration, evacuation or VM; name of the host.")
     name: str
     text: str = Field(description="Why, in short; may be empty.")
     since: datetime | None

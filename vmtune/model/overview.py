@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.model.host.contact import NEVER, Contact, HostState
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.plan.tuning_state import TuningState
 
 LATELY = timedelta(hours=24)
-"""For how long a migration that failed, or stopped its guest for too long, needs attention; and
-how far back the timeline reaches."""
+"""For how long a migration that failed, or stopped its guest for too long, needs attention, and an
+evacuation that left VMs; and how far back the timeline reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,25 @@ class TunedVm:
 
 
 @dataclass(frozen=True, slots=True)
+class Stopped:
+    """The newest evacuation of a host, which does not go on by itself.
+
+    :param left: VMs that it has not moved, as far as is known.
+    """
+
+    id: UUID
+    host: str
+    state: EvacuationState
+    reason: str
+    left: int
+    since: datetime
+
+
+STOPPED = (EvacuationState.PAUSED, EvacuationState.INCOMPLETE, EvacuationState.FAILED)
+"""The states of such evacuations; one that was cancelled was meant to stop."""
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """What the database has of a fleet.
 
@@ -69,6 +89,7 @@ class Standing:
     :param cut: there are more of the last 24 hours.
     :param tunings: numbers of VMs by tuning state.
     :param worst: some VMs of each state that needs attention, the newest first.
+    :param stopped: evacuations that are paused or left VMs, the newest first.
     """
 
     hosts: tuple[HostLoad, ...]
@@ -76,6 +97,7 @@ class Standing:
     cut: bool
     tunings: Mapping[TuningState, int]
     worst: Mapping[TuningState, tuple[TunedVm, ...]]
+    stopped: tuple[Stopped, ...] = ()
 
 
 class Concern(StrEnum):
@@ -84,6 +106,7 @@ class Concern(StrEnum):
     POSTCOPY_PAUSED = "post-copy paused"
     HOST_UNREACHABLE = "host unreachable"
     UNKNOWN_END = "unknown end"
+    EVACUATION_STOPPED = "evacuation stopped"
     FAILED = "failed"
     DOWNTIME_EXCEEDED = "downtime exceeded"
     DRIFTED = "drifted"
@@ -95,7 +118,8 @@ class Concern(StrEnum):
 class Subject:
     """One thing that needs attention.
 
-    :param id: of the migration or VM; a host's name.
+    :param id: of the migration, evacuation or VM; a host's name.
+    :param name: of the VM or host.
     :param text: why, in short; may be empty.
     """
 
@@ -153,6 +177,7 @@ def attention(
     add(Concern.HOST_UNREACHABLE, list(_silent(standing.hosts, contacts)))
     unknown = MigrationState.UNKNOWN
     add(Concern.UNKNOWN_END, _of(standing.moves, lambda move: move.state is unknown))
+    add(Concern.EVACUATION_STOPPED, list(_stopped(standing.stopped, now)))
     add(Concern.FAILED, _of(moves, lambda move: move.state is MigrationState.FAILED))
     add(Concern.DOWNTIME_EXCEEDED, _of(moves, lambda move: move.exceeded))
     for concern, state in _TUNINGS.items():
@@ -177,6 +202,15 @@ def _why(move: Move) -> str:
     if move.exceeded and move.downtime_ms is not None:
         return f"{way}, downtime {move.downtime_ms:,} ms"
     return f"{way}: {move.failure}" if move.failure else way
+
+
+def _stopped(evacuations: Iterable[Stopped], now: datetime) -> Iterator[Subject]:
+    """A paused one for as long as it is; others until they are old."""
+    for each in evacuations:
+        if each.state is EvacuationState.PAUSED or now - each.since <= LATELY:
+            why = f": {each.reason}" if each.reason else ""
+            vms = f"{each.left} VM{'' if each.left == 1 else 's'} left"
+            yield Subject(str(each.id), each.host, f"{each.state}, {vms}{why}", each.since)
 
 
 def _silent(hosts: Iterable[HostLoad], contacts: Mapping[str, Contact]) -> Iterator[Subject]:

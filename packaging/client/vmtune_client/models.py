@@ -37,6 +37,7 @@ Concern = Literal[
     "post-copy paused",
     "host unreachable",
     "unknown end",
+    "evacuation stopped",
     "failed",
     "downtime exceeded",
     "drifted",

@@ -4,8 +4,12 @@ from uuid import UUID, uuid4
 
 from tests.contract.store.conftest import Clock
 from vmtune.model.access.audit import Act
-from vmtune.model.access.scopes import Identity, Kind, Reach
-from vmtune.model.evacuation.evacuation import EvacuationState
+from vmtune.model.access.scopes import EVERYTHING, Identity, Kind, Reach
+from vmtune.model.evacuation.evacuation import (
+    EvacuationState,
+    EvacuationVm,
+    EvacuationVmState,
+)
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.record import Migration, MigrationState, Totals
 from vmtune.model.overview import ActivityKind, FoundKind
@@ -58,6 +62,32 @@ def test_hosts_moves_and_vms_that_need_a_look(store: Store, host: Host, clock: C
     assert (drifted.vm, drifted.name, drifted.differing) == (
         vms["web1"], "web1", ("downtime_limit_ms",)
     )  # fmt: skip
+
+
+def test_the_newest_evacuation_of_a_host_counts_where_it_stopped(
+    store: Store, host: Host, clock: Clock
+) -> None:
+    fleet(store, clock)
+
+    def stopped(reach: Reach = EVERYTHING) -> list[tuple[str, EvacuationState, int]]:
+        seen = store.overview.standing(clock(), 5, reach)
+        return [(each.host, each.state, each.left) for each in seen.stopped]
+
+    assert stopped() == []
+    ways = {"x": EvacuationVmState.WAITING, "y": EvacuationVmState.FAILED}
+    gone = {"z": EvacuationVmState.MOVED}
+    vms = [EvacuationVm(uuid4(), name, 1, 0, its) for name, its in (ways | gone).items()]
+    first = store.evacuations.begin("a", vms)
+    assert stopped() == []
+    store.evacuations.enter(first.id, EvacuationState.PAUSED)
+    assert stopped() == [("a", EvacuationState.PAUSED, 2)]
+    store.evacuations.enter(first.id, EvacuationState.INCOMPLETE)
+    assert stopped() == [("a", EvacuationState.INCOMPLETE, 2)]
+    assert (stopped(ONLY_B), stopped(LABELLED)) == ([], [])
+    second = store.evacuations.begin("a", [])
+    assert stopped() == []
+    store.evacuations.enter(second.id, EvacuationState.COMPLETED)
+    assert stopped() == []
 
 
 def test_who_is_restricted_sees_their_own_alone(store: Store, host: Host, clock: Clock) -> None:

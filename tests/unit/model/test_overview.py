@@ -3,6 +3,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from vmtune.errors import Problem
+from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.model.host.contact import NEVER
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.overview import (
@@ -12,6 +13,7 @@ from vmtune.model.overview import (
     HostLoad,
     Move,
     Standing,
+    Stopped,
     TunedVm,
     attention,
     in_order,
@@ -36,6 +38,11 @@ def standing(*moves: Move, **fields: object) -> Standing:
     return replace(made, **fields)  # type: ignore[arg-type]  # as named
 
 
+def stopped(state: EvacuationState, **fields: object) -> Stopped:
+    made = Stopped(uuid4(), "rack7", state, "", 2, NOW)
+    return replace(made, **fields)  # type: ignore[arg-type]  # as named
+
+
 def test_nothing_needs_attention_where_all_went_well() -> None:
     done = move(MigrationState.COMPLETED), move(MigrationState.ACTIVE)
     assert attention(standing(*done), {}, NOW, 5) == []
@@ -56,6 +63,7 @@ def test_the_most_urgent_comes_first() -> None:
             hosts=(HostLoad("a", None, 3), HostLoad("b", None, 0)),
             tunings={TuningState.DRIFTED: 7, TuningState.TUNED: 9},
             worst={TuningState.DRIFTED: (vm,)},
+            stopped=(stopped(EvacuationState.FAILED, reason="3 migrations failed"),),
         ),
         {"b": silent},
         NOW,
@@ -65,16 +73,18 @@ def test_the_most_urgent_comes_first() -> None:
         (Concern.POSTCOPY_PAUSED, 1),
         (Concern.HOST_UNREACHABLE, 1),
         (Concern.UNKNOWN_END, 1),
+        (Concern.EVACUATION_STOPPED, 1),
         (Concern.FAILED, 1),
         (Concern.DOWNTIME_EXCEEDED, 1),
         (Concern.DRIFTED, 7),
     ]
     texts = [each.subjects[0].text for each in found]
     assert texts == [
-        "a to b", "no route", "a to b", "a to b: QEMU says: no", "a to b, downtime 1,694 ms",
-        "downtime_limit_ms",
+        "a to b", "no route", "a to b", "failed, 2 VMs left: 3 migrations failed",
+        "a to b: QEMU says: no", "a to b, downtime 1,694 ms", "downtime_limit_ms",
     ]  # fmt: skip
     assert found[1].subjects[0].name == "b"
+    assert found[3].subjects[0].name == "rack7"
 
 
 def test_what_failed_long_ago_needs_none_any_more() -> None:
@@ -83,6 +93,14 @@ def test_what_failed_long_ago_needs_none_any_more() -> None:
     assert attention(standing(old, exceeded), {}, NOW, 5) == []
     running = move(MigrationState.ACTIVE, created_at=LONG_AGO)
     assert list(recent([old, running], NOW)) == [running]
+
+
+def test_an_evacuation_needs_attention_as_long_as_it_is_paused() -> None:
+    over = stopped(EvacuationState.INCOMPLETE, since=LONG_AGO)
+    assert attention(standing(stopped=(over,)), {}, NOW, 5) == []
+    paused = stopped(EvacuationState.PAUSED, since=LONG_AGO, left=1)
+    (found,) = attention(standing(stopped=(over, paused)), {}, NOW, 5)
+    assert [each.text for each in found.subjects] == ["paused, 1 VM left"]
 
 
 def test_all_are_counted_and_some_shown() -> None:

@@ -17,11 +17,12 @@ from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.tune.kept import StudyState
 from vmtune.model.access.scopes import EVERYTHING, Reach
-from vmtune.model.evacuation.evacuation import EvacuationState
+from vmtune.model.evacuation.evacuation import EvacuationState, EvacuationVmState
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.overview import (
     LATELY,
     NEEDS_A_LOOK,
+    STOPPED,
     Activity,
     ActivityKind,
     Found,
@@ -29,6 +30,7 @@ from vmtune.model.overview import (
     HostLoad,
     Move,
     Standing,
+    Stopped,
     TunedVm,
 )
 from vmtune.model.plan.outcome import ApplicationState
@@ -47,7 +49,7 @@ from vmtune.storage.tables.core import (
     TuningRow,
     VmRow,
 )
-from vmtune.storage.tables.evacuations import EvacuationRow
+from vmtune.storage.tables.evacuations import EvacuationRow, EvacuationVmRow
 from vmtune.storage.tables.studies import StudyRow
 
 _MAX_MOVES = 500
@@ -55,6 +57,7 @@ _NEWEST = 5000
 """So many of the newest records a search by a part of a name looks at."""
 _ENTRIES = 500
 """So many of the newest entries of the audit log tell who did something."""
+_LEFT = tuple(state for state in EvacuationVmState if state.left)
 _OPEN = tuple(state for state in MigrationState if not state.ended)
 _MOVE = (
     MigrationRow.id,
@@ -96,6 +99,7 @@ class OverviewRepository:
                 cut,
                 counts_by_tuning(session, conditions),
                 {state: _tuned(session, state, shown, reach) for state in NEEDS_A_LOOK},
+                _stopped(session, now, reach),
             )
 
     def activities(self, limit: int, reach: Reach = EVERYTHING) -> list[Activity]:
@@ -178,6 +182,36 @@ def _moves(session: Session, now: datetime, reach: Reach) -> tuple[tuple[Move, .
     others = session.execute(query.where(MigrationRow.state.in_(looked_for)).limit(_MAX_MOVES))
     rows = {row.number: row for row in (*newest, *others)}
     return tuple(_move(rows[number]) for number in sorted(rows, reverse=True)), cut
+
+
+def _stopped(session: Session, now: datetime, reach: Reach) -> tuple[Stopped, ...]:
+    """A later evacuation of the same host has the say. One is of all VMs of a host: who may see
+    some of them alone sees none."""
+    if reach.labels:
+        return ()
+    row_ = EvacuationRow
+    newest = select(func.max(row_.number)).group_by(row_.host)
+    late = or_(row_.ended_at.is_(None), row_.ended_at >= now - LATELY)
+    query = select(row_).where(row_.number.in_(newest), row_.state.in_(STOPPED), late)
+    if reach.hosts is not None:
+        query = query.where(row_.host.in_(reach.hosts))
+    found = session.scalars(query.order_by(row_.number.desc()).limit(_MAX_MOVES)).all()
+    counted = (
+        select(EvacuationVmRow.evacuation, func.count())
+        .where(
+            EvacuationVmRow.evacuation.in_([each.number for each in found]),
+            EvacuationVmRow.state.in_(_LEFT),
+        )
+        .group_by(EvacuationVmRow.evacuation)
+    )
+    left = dict(session.execute(counted).tuples().all()) if found else {}
+    return tuple(
+        Stopped(
+            each.id, each.host, EvacuationState(each.state), each.reason,
+            left.get(each.number, 0), each.ended_at or each.created_at,
+        )
+        for each in found
+    )  # fmt: skip
 
 
 def _reached(reach: Reach) -> list[ColumnElement[bool]]:

@@ -3843,7 +3843,7 @@ export interface components {
          * @description What can need attention, the most urgent first.
          * @enum {string}
          */
-        Concern: "post-copy paused" | "host unreachable" | "unknown end" | "failed" | "downtime exceeded" | "drifted" | "unreadable" | "pending restart";
+        Concern: "post-copy paused" | "host unreachable" | "unknown end" | "evacuation stopped" | "failed" | "downtime exceeded" | "drifted" | "unreadable" | "pending restart";
         /**
          * Connection
          * @description How a host's QEMUs are reached.
@@ -11414,7 +11414,7 @@ export interface components {
         SubjectView: {
             /**
              * Id
-             * @description UUID of the migration or VM; name of the host.
+             * @description UUID of the migration, evacuation or VM; name of the host.
              */
             id: string;
             /**

@@ -75,6 +75,17 @@ test("a migration that will not end by itself needs attention, with what would l
   expect(screen.queryByText("Nothing.")).toBeNull();
 });
 
+test("an evacuation that stopped is named by its host, and links to its page", async () => {
+  const subject = { id: "e1", name: "rack7", text: "failed, 2 VMs left", since: null };
+  await shown([{ concern: "evacuation stopped", count: 1, subjects: [subject] }]);
+  const row = screen.getByRole("listitem");
+  expect(row).toHaveTextContent(
+    "evacuation stopped before its host was empty: rack7 (failed, 2 VMs left)",
+  );
+  const link = within(row).getByRole("link", { name: "rack7" });
+  expect(link).toHaveAttribute("href", "/hosts/rack7/evacuations/e1");
+});
+
 test.each<[string, string, Outlook | null]>([
   ["ends", "m2", { ...ENDLESS, ends: true, needs: null }],
   ["is not known yet", "m2", { ...ENDLESS, ends: null, needs: null }],

@@ -20,7 +20,7 @@ interface Said {
   /** Of one, and of several. */
   text: readonly [string, string];
   all: string;
-  one: (id: string) => string;
+  one: (id: string, name: string) => string;
 }
 
 const migration = (id: string) => `/migrations/${id}`;
@@ -44,6 +44,12 @@ const CONCERNS: Record<Concern, Said> = {
     text: ["migration whose end is unknown", "migrations whose end is unknown"],
     all: "/migrations?state=unknown",
     one: migration,
+  },
+  "evacuation stopped": {
+    look: "danger",
+    text: ["evacuation stopped before its host was empty", "evacuations stopped before their hosts were empty"],
+    all: "/hosts",
+    one: (id, host) => `/hosts/${encodeURIComponent(host)}/evacuations/${id}`,
   },
   failed: {
     look: "danger",
@@ -146,7 +152,7 @@ function One({ concern, count: number, subjects }: Attentive) {
       {named.map((each, place) => (
         <span key={each.id}>
           {place > 0 && ", "}
-          <Link to={one(each.id)}>{each.name}</Link>
+          <Link to={one(each.id, each.name)}>{each.name}</Link>
           {number === 1 && each.text && ` (${each.text})`}
         </span>
       ))}
