@@ -93,7 +93,8 @@ def test_kept_it_has_something_to_see_and_ends_at_ctrl_c(tmp_path: Path) -> None
     printed, said = tmp_path / "printed", tmp_path / "said"
     with printed.open("wb") as out, said.open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "vmtune", "demo", "--keep"],
+            # what runs in the background of a shell may have been told to ignore Ctrl-C
+            ["env", "--default-signal=INT", sys.executable, "-m", "vmtune", "demo", "--keep"],
             stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
         )  # fmt: skip
 

@@ -88,7 +88,7 @@ def _migrated(client: Client, order: Document, verbose: bool, given_up_s: float 
         raise SetupError(
             f"the migration ended as {record['state']}: {record['failure']}",
             code="demo_migration",
-            remedy="`make demo KEEP=1` keeps everything running for inspection",
+            remedy="`vmtune doctor` says what this machine lacks",
         )
     return record
 
