@@ -204,7 +204,7 @@ def _stopped(session: Session, now: datetime, reach: Reach) -> tuple[Stopped, ..
         )
         .group_by(EvacuationVmRow.evacuation)
     )
-    left = dict(session.execute(counted).tuples().all()) if found else {}
+    left = {number: count for number, count in session.execute(counted)} if found else {}
     return tuple(
         Stopped(
             each.id, each.host, EvacuationState(each.state), each.reason,

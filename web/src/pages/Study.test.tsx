@@ -168,9 +168,7 @@ test("the importance of tunables is shown, and the front of several goals", asyn
   const bar = await screen.findByRole("progressbar", { name: "Importance of multifd_channels" });
   expect(bar).toHaveAttribute("aria-valuenow", "75");
   expect(
-    screen.getByText(
-      "The best that keep the constraints: 1. No other is better in every goal.",
-    ),
+    screen.getByText("The best that keep the constraints: 1. No other is better in every goal."),
   ).toBeInTheDocument();
   expect(
     await screen.findByRole("img", { name: /^Trials by Total time and Downtime by QEMU/ }),

@@ -87,9 +87,9 @@ function Since({ record, latest }: { record: Record; latest: Sample | undefined 
   if (latest?.status !== "postcopy-paused" || record.started_at === null) return null;
   const at = new Date(Date.parse(record.started_at) + latest.at_ms).toISOString();
   return (
-    <p>
+    <div>
       Paused since <Moment at={at} />; {bytes(latest.remaining_bytes)} of{" "}
       {bytes(latest.total_bytes)} are still on {record.source}.
-    </p>
+    </div>
   );
 }

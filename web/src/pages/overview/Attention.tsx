@@ -47,7 +47,10 @@ const CONCERNS: Record<Concern, Said> = {
   },
   "evacuation stopped": {
     look: "danger",
-    text: ["evacuation stopped before its host was empty", "evacuations stopped before their hosts were empty"],
+    text: [
+      "evacuation stopped before its host was empty",
+      "evacuations stopped before their hosts were empty",
+    ],
     all: "/hosts",
     one: (id, host) => `/hosts/${encodeURIComponent(host)}/evacuations/${id}`,
   },
