@@ -23,6 +23,57 @@ const opsFilter = (tags, phrase) => {
     .filter((tag) => tag.get("operations").size > 0);
 };
 
+const api = document.getElementById("api");
+
+/** Say to *one* what it is, where it does not say so itself. */
+const name = (one, label) => {
+  if (one && !one.hasAttribute("aria-label")) one.setAttribute("aria-label", label);
+};
+
+/** Which operation it belongs to: "get /api/v1/hosts". */
+const operationOf = (one) => {
+  const words = [".opblock-summary-method", ".opblock-summary-path"].map(
+    (part) => one.closest(".opblock")?.querySelector(part)?.textContent.trim() ?? "",
+  );
+  return words.join(" ").toLowerCase();
+};
+
+/** What screen readers need to find their way, and Swagger UI does not tell. */
+const tell = () => {
+  for (const [part, role, label] of PARTS) {
+    const found = api.querySelector(part);
+    found?.setAttribute("role", role);
+    name(found, label);
+  }
+  // Its title is of level 1, the groups of operations are of level 3.
+  for (const each of api.querySelectorAll("h3, h4, h5")) {
+    each.setAttribute("aria-level", Number(each.tagName.slice(1)) - 1);
+  }
+  for (const each of api.querySelectorAll("table[role=region]")) {
+    name(each, `Responses of ${operationOf(each)}`);
+  }
+  name(api.querySelector("#servers"), "Server");
+  for (const each of api.querySelectorAll("tr[data-param-name] :is(select, textarea, input)")) {
+    name(each, each.closest("tr").dataset.paramName);
+  }
+  for (const each of api.querySelectorAll(".body-param textarea")) name(each, "Request body");
+  name(api.querySelector(".close-modal"), "Close");
+};
+const PARTS = [
+  [".information-container", "region", "About this API"],
+  [".scheme-container", "region", "Server and sign-in"],
+  [".filter-container", "search", "Filter"],
+];
+let asked = false;
+new MutationObserver(() => {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => {
+    asked = false;
+    tell();
+  });
+}).observe(api, { childList: true, subtree: true });
+
 SwaggerUIBundle({
   url: "/api/v1/openapi.json",
   dom_id: "#api",
