@@ -52,6 +52,10 @@ const tell = () => {
   for (const each of api.querySelectorAll("table[role=region]")) {
     name(each, `Responses of ${operationOf(each)}`);
   }
+  // A link within the button that opens an operation does nothing that the button does not do.
+  for (const each of api.querySelectorAll(".opblock-summary-control a")) {
+    each.removeAttribute("href");
+  }
   name(api.querySelector("#servers"), "Server");
   for (const each of api.querySelectorAll("tr[data-param-name] :is(select, textarea, input)")) {
     name(each, each.closest("tr").dataset.paramName);
