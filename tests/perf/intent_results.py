@@ -14,6 +14,8 @@ from vmtune.stats.compare import compare
 from vmtune.stats.model import Criterion, Observation, Sample, Verdict
 
 OURS = "intent"
+REFUSED = "refused"
+"""The state of a migration that was not begun, since its intent was refused."""
 Key = tuple[str, int, int, str]
 """The seed, the workload's number, the block and the arm."""
 _MARGIN = 0.1
@@ -117,7 +119,7 @@ def checks_of(done: Sequence[Done], arms: Sequence[str]) -> Iterator[Check]:
         statistics.fmean(each.lost_s for each in by_arm[arm]) for arm in (OURS, "auto-converge")
     )
     yield Check("lost work by auto-converge's", lost / max(0.01, theirs), "", 1, "max")
-    cpu = 100 * sum(each.cpu_s for each in ours) / sum(each.took_s for each in ours)
+    cpu = 100 * sum(each.cpu_s for each in ours) / max(1e-9, sum(each.took_s for each in ours))
     yield Check("service's CPU while it migrates, of a core", cpu, "%", 2, "max")
 
 

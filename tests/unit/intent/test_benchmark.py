@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.perf.intent import ALL, FEW, KINDS, MIB, drawn, order
-from tests.perf.intent_results import OURS, Done, Results, checks_of, whole_blocks
+from tests.perf import intent as benchmark
+from tests.perf.intent import ALL, FEW, KINDS, MIB, drawn, lane, order, patiently, wrongly_refused
+from tests.perf.intent_results import OURS, Done, Key, Results, checks_of, whole_blocks
 from tests.perf.intent_table import tables
+from vmtune.client.connection.errors import Refused
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.profile_templates import profile_templates
 
@@ -56,6 +62,62 @@ def test_every_rival_is_a_shipped_profile() -> None:
 
 
 ARMS = (OURS, "auto-converge")
+INFEASIBLE = Refused(409, {"errors": [{"field": "intent", "code": "intent_infeasible"}]})
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_the_slowdown_is_a_goal_that_auto_converge_can_break(number: int) -> None:
+    assert parse_intent(drawn("7", number).intent).max_slowdown_percent in range(70, 96)
+
+
+def test_an_intent_that_is_refused_is_not_asked_for_again_and_was_not_kept() -> None:
+    asked = []
+
+    def ask() -> None:
+        asked.append(1)
+        raise INFEASIBLE
+
+    with pytest.raises(Refused):
+        patiently(ask)
+    assert len(asked) == 1
+    done = wrongly_refused(ONE.key, drawn("7", 0), (False, True))
+    assert (done.key, done.kept, done.state, done.refused) == (
+        ONE.key, False, "refused", (True, True),
+    )  # fmt: skip
+    rival = replace(ONE, arm="auto-converge", refused=None)
+    held = {check.metric: check for check in checks_of([done, rival], ARMS)}
+    assert held["intent kept"].value == 0
+    assert held["feasible intents refused"].value == 100
+    assert list(tables([done, rival]))
+
+
+def test_a_fault_costs_one_guest_and_not_the_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guest that does not start, a migration that hangs: the rest is done all the same."""
+    faults: list[Exception | None] = [AssertionError("no guest"), None, TimeoutError("stands")]
+
+    @contextmanager
+    def lab(*_: object) -> Iterator[Any]:
+        yield SimpleNamespace(client=SimpleNamespace(get=lambda _: {"items": []}))
+
+    def measured(there: object, side: str, key: Key, *_: object) -> Done:
+        error = faults.pop(0) if faults else None
+        if error is not None:
+            raise error
+        return replace(ONE, seed=key[0], number=key[1], block=key[2], arm=key[3])
+
+    monkeypatch.setattr(benchmark, "live", lambda *_, **__: lab())
+    monkeypatch.setattr(benchmark, "guest", lambda *_: nullcontext(SimpleNamespace(side="a")))
+    monkeypatch.setattr(benchmark, "idle_cpus", lambda _: 0.0)
+    monkeypatch.setattr(benchmark, "cap", lambda *_: None)
+    monkeypatch.setattr(benchmark, "measured", measured)
+    results = Results(tmp_path / "done")
+    lane(0, 2, 2, ARMS, results, float("inf"))
+    assert len(results.done) == len(set(each.key for each in results.done)) == 8
+    faults += [OSError("no lab")] * 3
+    with pytest.raises(OSError, match="no lab"):
+        lane(0, 2, 3, ARMS, results, float("inf"))
 
 
 def test_what_is_kept_and_what_is_not_is_counted() -> None:
