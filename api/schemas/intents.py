@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from vmtune.api.schemas.common import Model, ValueText
+from vmtune.model.migration.disks import caught_up_ms
 from vmtune.model.migration.intent import Intent, Otherwise, describe, dump_intent
 from vmtune.model.migration.record import Migration
 from vmtune.model.migration.stated_intent import GoalKept, Happened, Measure, goals_kept
@@ -162,4 +163,5 @@ def _kept(record: Migration) -> Sequence[GoalKept]:
     stated, totals = record.intent, record.totals
     if stated is None or totals is None or stated.kept:
         return () if stated is None else stated.kept
-    return tuple(goals_kept(stated.intent, Happened(totals.total_time_ms, totals.downtime_ms)))
+    total_ms = totals.total_time_ms + caught_up_ms(record.disks)
+    return tuple(goals_kept(stated.intent, Happened(total_ms, totals.downtime_ms)))

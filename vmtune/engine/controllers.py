@@ -12,10 +12,10 @@ from uuid import UUID
 from vmtune.engine.context import Clock, Monotonic, NoteStep
 from vmtune.engine.reaper.loop import Reaper
 from vmtune.engine.reaper.settings import ReaperSettings
+from vmtune.engine.steered import Recorded, Steered
 from vmtune.engine.steps.executor import StepExecutor
 from vmtune.hypervisor.protocol import Controls
-from vmtune.intent.steering import Steering, steer
-from vmtune.intent.steering import shadow as steer_in_shadow
+from vmtune.intent.steering import Steering
 from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
@@ -61,6 +61,7 @@ class Controllers:
         throttled when its rings begin to fill.
     :param steering: where to steer it from; None where it is not steered.
     :param shadow: what steering would do is recorded, and not done.
+    :param recorded: all step records, those of what users change meanwhile included.
     :param held: steps wait until :meth:`let_steps_act`.
     """
 
@@ -78,16 +79,18 @@ class Controllers:
         steering: Steering | None = None,
         shadow: bool = False,
         held: bool = False,
+        recorded: Recorded | None = None,
     ) -> None:
         past = past or Past()
         self._time = time or Monotonic()
         self._reaper: Reaper | None = None
         if reaper is not None:
             self._reaper = Reaper(driver, vm, reaper, self._time, past.report, unpaused=unpaused)
-        self._steering = steering
-        self._shadow = shadow
         self._executor = StepExecutor(driver, vm, steps, past.step_records, note_step, past.samples)
         self._executor.held = held
+        self._steered: Steered | None = None
+        if steering is not None:
+            self._steered = Steered(steering, self._executor, recorded, shadow=shadow)
 
     async def __aenter__(self) -> Self:
         """Begin to reap."""
@@ -146,11 +149,14 @@ class Controllers:
                 reason = f"a ring was {share:.0%} full after one round, and a full one can end QEMU"
                 await self._executor.throttle(sample, reason)
         await self._executor.on_sample(sample)
-        if self._steering is not None:
-            policy = steer_in_shadow if self._shadow else steer
-            self._steering, acts = policy(self._steering, sample)
-            for act in acts:
-                await self._executor.act(sample, act, only_told=self._shadow)
+        if self._steered is not None:
+            await self._steered.on_sample(sample)
+
+    async def waiting(self, at_ms: int) -> None:
+        """Say that QEMU sends no memory yet, *at_ms* after the migration's start: its disks are
+        copied, or it is set up."""
+        if self._steered is not None:
+            await self._steered.waiting(at_ms)
 
     @property
     def unprotected(self) -> bool:

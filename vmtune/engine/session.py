@@ -47,7 +47,7 @@ from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.intent.felt import Felt, with_kept
 from vmtune.model.host.facts import Connection
 from vmtune.model.host.managers import Manager
-from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.disks import about_to_be_made, caught_up_ms, to_copy
 from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.record import (
@@ -247,6 +247,7 @@ class MigrationSession:
             steering=await begin_steering(record, await self.hosts.source()),
             shadow=record.intent is not None and record.intent.shadow,
             held=self._origin.holds_steps,
+            recorded=self._recorded,
         )
         self._expectation = None
         if self._forecasts:
@@ -255,6 +256,9 @@ class MigrationSession:
             controllers.migration_starts(self._started)
         async with controllers:
             yield
+
+    async def _recorded(self) -> tuple[StepRecord, ...]:
+        return (await self.notes.record()).step_records
 
     def let_steps_act(self, manager: Manager | None) -> None:
         """Let convergence steps act that were held until it was known who manages the VM.
@@ -434,6 +438,8 @@ class MigrationSession:
         if snapshot.sample is not None:
             self._felt.add(snapshot.sample)
             await self._controllers.on_sample(snapshot.sample)
+        elif snapshot.status is QemuStatus.SETUP:
+            await self._controllers.waiting(round((self._clock.now() - self._started) * 1000))
 
     async def _expected(self, snapshot: Snapshot) -> Outlook | None:
         if self._expectation is None:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
+from vmtune.model.migration.disks import caught_up_ms
 from vmtune.model.migration.record import Migration, QemuStatus, Sample, Totals
 from vmtune.model.migration.stated_intent import Happened, StatedIntent, goals_kept
 from vmtune.model.migration.steps import StepAction
@@ -25,6 +26,7 @@ class Felt:
         self._most_bytes_per_s: float | None = None
         self._last_at_ms: int | None = None
         self._postcopy = False
+        self._cut_off = False
         self._window: deque[tuple[int, int]] = deque()
         for sample in samples:
             self.add(sample)
@@ -33,6 +35,7 @@ class Felt:
         """The next one in time."""
         self._last_at_ms = sample.at_ms
         self._postcopy |= sample.status.in_postcopy
+        self._cut_off |= sample.status is QemuStatus.POSTCOPY_PAUSED
         if sample.status is not QemuStatus.ACTIVE:
             return
         self._hardest = max(self._hardest, sample.withheld_percent)
@@ -53,23 +56,26 @@ class Felt:
         ends = (self._last_at_ms, other._last_at_ms)
         both._last_at_ms = max((at for at in ends if at is not None), default=None)
         both._postcopy = self._postcopy or other._postcopy
+        both._cut_off = self._cut_off or other._cut_off
         return both
 
     def of(self, record: Migration, totals: Totals) -> Happened:
-        """What *record*'s migration came to by all that was seen of it. A guest that steering has
-        paused stood still from then on, which QEMU's downtime does not count; in post-copy it
-        waited for pages, for how long is not known."""
+        """What *record*'s migration came to by all that was seen of it. QEMU's time begins when the
+        disks are copied. A guest that steering has paused stood still from then on, which QEMU's
+        downtime does not count; in post-copy it waited for pages, for how long is not known, and
+        stood still where it needed one while the hosts did not reach each other."""
+        total_ms = _whole_ms(record, totals)
         silence_ms = totals.downtime_ms
         paused = record.did(StepAction.PAUSE)
         if paused is not None:
             # Both by vmtune's clock, which begins somewhat earlier than QEMU's.
-            ended_ms = max(totals.total_time_ms, self._last_at_ms or 0)
+            ended_ms = max(total_ms, self._last_at_ms or 0)
             silence_ms = max(silence_ms, ended_ms - paused.at_ms)
-        unseen = self.until_ms(totals, silence_ms) is not None
+        unseen = self.until_ms(total_ms, silence_ms) is not None
         waited = self._postcopy or record.did(StepAction.POSTCOPY) is not None
         return Happened(
-            totals.total_time_ms,
-            silence_ms,
+            total_ms,
+            None if self._cut_off else silence_ms,
             None if unseen or waited else self._hardest,
             None if unseen else self._sent_bytes_per_s(),
         )
@@ -82,11 +88,15 @@ class Felt:
         took_ms = until_ms - since_ms
         return (after - before) / took_ms * 1000 if took_ms >= _LEAST_WINDOW_MS else None
 
-    def until_ms(self, totals: Totals, silence_ms: int = 0) -> int | None:
+    def until_ms(self, total_ms: int, silence_ms: int) -> int | None:
         """When the migration was seen last, 0 for never; None where that was its end."""
         last = self._last_at_ms or 0
-        still_ms = max(silence_ms, totals.downtime_ms)
-        return last if totals.total_time_ms - last > still_ms + _SEEN_TO_THE_END_MS else None
+        return last if total_ms - last > silence_ms + _SEEN_TO_THE_END_MS else None
+
+
+def _whole_ms(record: Migration, totals: Totals) -> int:
+    """From the migration's start, the copy of its disks included."""
+    return totals.total_time_ms + caught_up_ms(record.disks)
 
 
 def with_kept(record: Migration, totals: Totals, felt: Felt) -> StatedIntent | None:
@@ -95,7 +105,8 @@ def with_kept(record: Migration, totals: Totals, felt: Felt) -> StatedIntent | N
     if stated is None:
         return None
     happened = felt.of(record, totals)
-    until_ms = felt.until_ms(totals, happened.silence_ms)
+    still_ms = max(totals.downtime_ms, happened.silence_ms or 0)
+    until_ms = felt.until_ms(_whole_ms(record, totals), still_ms)
     return replace(
         stated, kept=tuple(goals_kept(stated.intent, happened)), steered_until_ms=until_ms
     )

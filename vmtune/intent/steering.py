@@ -76,7 +76,8 @@ throughput varies, and the guest still dirties until then."""
 class Abilities:
     """What the migration was started with, since capabilities cannot change while it runs.
 
-    :param downtime_limit: whether it may be changed: not where the user has set it.
+    :param downtime_limit: whether it may be changed: not where the user has set it; likewise
+        *bandwidth*.
     :param dirty_limit: by which the guest is throttled instead of by auto-converge; None where it
         is not.
     """
@@ -85,6 +86,7 @@ class Abilities:
     postcopy: bool = False
     downtime_limit: bool = True
     dirty_limit: DirtyLimit | None = None
+    bandwidth: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,8 @@ class Steering:
     :param would: what would have been done last, where nothing is.
     :param beyond: what is left out of the silence for the downtime limit.
     :param done: post-copy, a pause or an abort was ordered: nothing more is to be done.
+    :param failures: actions in a row that had no effect; until *waits_until_ms* none is tried
+        again, by the migration's time.
     """
 
     intent: Intent
@@ -146,6 +150,8 @@ class Steering:
     would: SetValues | StepAction | Relax | None = None
     limited: tuple[int, int] = (0, 0)
     beyond: Beyond | None = None
+    failures: int = 0
+    waits_until_ms: int = 0
 
     @property
     def goals(self) -> Intent:
@@ -176,7 +182,8 @@ def steer(before: Steering, sample: Sample) -> tuple[Steering, list[Act]]:
     """What is to be done at *sample*, and the state after it. Samples come in the order of time."""
     seen = observe(before.seen, sample)
     state = replace(before, seen=seen)
-    if state.done or sample.status is not QemuStatus.ACTIVE:
+    waits = sample.at_ms < state.waits_until_ms
+    if state.done or waits or sample.status is not QemuStatus.ACTIVE:
         return state, []
     if state.able.auto_converge and not state.held:
         why = f"auto-converge is held at {HELD_PERCENT} % until more is needed"
@@ -386,7 +393,7 @@ def _ends_soon(state: Steering, sample: Sample, now: Conditions) -> bool:
 def _relaxed(state: Steering, goal: Goal, why: str) -> tuple[Steering, list[Act]]:
     changed = replace(state, relaxed=state.relaxed | {goal}, endless=0)
     acts = [Act(Relax(goal), why)]
-    if goal is Goal.BANDWIDTH:
+    if goal is Goal.BANDWIDTH and state.able.bandwidth:
         acts.append(Act(SetValues((("max_bandwidth_bytes_per_s", 0),)), why))
     return changed, acts
 

@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from vmtune.intent.choosing import DIRTY_LIMIT
+from vmtune.intent.setbacks import came_of
 from vmtune.intent.steering import Abilities, Act, Relax, Steering, steer
 from vmtune.intent.throttling import TOLERANCE_BYTES_PER_S, UNLIMITED_MIB_PER_S
+from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.steps import SetValues, StepAction
 from vmtune.units import PAGE_BYTES
@@ -186,6 +188,7 @@ def run(
     estimated_share: float = 1.0,
     sampled_every_ms: int = TICK_MS,
     auto_converge: bool = False,
+    effects: Mapping[int, StepEffect] | None = None,
 ) -> Simulated:
     """One migration.
 
@@ -194,6 +197,7 @@ def run(
     :param estimated_share: QEMU holds what remains against this share of the throughput: its
         estimate may be lower than what samples show.
     :param sampled_every_ms: how often the policy looks: what it sees is as old as that.
+    :param effects: of actions by their number, from 0, that are not done.
     :param hand_over_ms: when another process takes over, which knows only what is set; 0: never.
     """
     state, limit = steering, steering.limit_ms
@@ -237,9 +241,11 @@ def run(
             hand_over_ms = 0
             begun = replace(steering, limit_ms=limit, relaxed=state.relaxed)
             state = throttle.taken_over(begun)
+        before = state
         state, fresh = steer(state, sample)
         acts += fresh
-        for act in fresh:
+        state, done = _with_effects(before, state, fresh, effects or {}, len(acts), at_ms)
+        for act in done:
             match act.action:
                 case SetValues(values):
                     chosen = dict(values)
@@ -252,6 +258,24 @@ def run(
                 case Relax():
                     pass
     return Simulated("running", most_s * 1000, 0.0, tuple(throttled), tuple(limits), tuple(acts))
+
+
+def _with_effects(
+    before: Steering,
+    state: Steering,
+    fresh: list[Act],
+    effects: Mapping[int, StepEffect],
+    count: int,
+    at_ms: int,
+) -> tuple[Steering, list[Act]]:
+    """The state after the last of *count* actions, and those that were done."""
+    done: list[Act] = []
+    for number, act in enumerate(fresh, count - len(fresh)):
+        effect = effects.get(number, StepEffect.DONE)
+        state = came_of(before, state, act, effect, at_ms)
+        if effect is StepEffect.DONE:
+            done.append(act)
+    return state, done
 
 
 def _ended(action: StepAction, at_ms: int, rest_ms: float) -> tuple[str, int, float]:

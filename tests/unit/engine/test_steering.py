@@ -15,6 +15,7 @@ from vmtune.engine.controllers import Controllers
 from vmtune.engine.steering import begin_steering
 from vmtune.intent.steering import Abilities, Steering
 from vmtune.model.host.dirty_rates import DirtyPoint
+from vmtune.model.host.facts import VmState
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise
 from vmtune.model.migration.record import Migration
@@ -46,9 +47,8 @@ async def test_without_an_intent_nothing_is_steered() -> None:
 
 async def test_it_continues_from_what_qemu_says_is_set() -> None:
     done = describe(SetValues((("max_cpu_throttle_percent", 25),)))
-    record = stated(
-        THROTTLING, step_records=(StepRecord(None, 9, 2, done, "late", StepEffect.DONE),)
-    )
+    step = StepRecord(None, 9, 2, done, "late", StepEffect.DONE, steering=True)
+    record = stated(THROTTLING, step_records=(step,))
     found = await begin_steering(record, qemu(downtime_limit_ms=200, max_cpu_throttle_percent=25))
     assert found == Steering(THROTTLING, Abilities(True), 200, 25)
 
@@ -113,6 +113,39 @@ async def test_an_abort_or_pause_by_steering_counts_as_one(action: StepAction) -
     found = await begin_steering(migration, qemu())
     assert found is not None
     assert found.done
+
+
+@pytest.mark.parametrize("effect", [StepEffect.PENDING, StepEffect.UNKNOWN])
+@pytest.mark.parametrize(
+    ("words", "state", "done"),
+    [
+        ("abort the migration", VmState.RUNNING, False),
+        ("switch to post-copy", VmState.RUNNING, False),
+        ("pause the guest", VmState.RUNNING, False),
+        ("pause the guest", VmState.PAUSED, True),
+    ],
+)
+async def test_what_was_under_way_at_the_end_of_a_process_may_not_have_been_done(
+    words: str, state: VmState, done: bool, effect: StepEffect
+) -> None:
+    """As long as QEMU sends, it was neither aborted nor switched to post-copy."""
+    record = StepRecord(None, 9, 2, words, "late", effect, steering=True)
+    made = qemu()
+    made.state = state
+    found = await begin_steering(stated(THROTTLING, step_records=(record,)), made)
+    assert found is not None
+    assert found.done is done
+
+
+async def test_what_a_user_has_set_meanwhile_is_left_alone_by_the_next_process() -> None:
+    words = "set downtime_limit_ms to 700 ms"
+    theirs = StepRecord(None, 9, 2, words, "requested by a user", StepEffect.DONE)
+    found = await begin_steering(
+        stated(THROTTLING, step_records=(theirs,)), qemu(downtime_limit_ms=700)
+    )
+    assert found is not None
+    assert found.highest_limit_ms == 700
+    assert found.able == Abilities(True, downtime_limit=False)
 
 
 async def test_in_shadow_all_is_told_and_nothing_is_done() -> None:

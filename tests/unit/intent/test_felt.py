@@ -11,6 +11,7 @@ from tests.support.control import sample
 from tests.support.migrations import make_migration
 from vmtune.intent.felt import Felt, with_kept
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.intent import Goal, Intent, Means
 from vmtune.model.migration.record import Migration, QemuStatus, Sample, Totals
 from vmtune.model.migration.stated_intent import Measure, StatedIntent
@@ -63,6 +64,31 @@ def test_what_a_short_one_sent_is_known_by_all_that_was_seen_of_it() -> None:
 def test_in_postcopy_the_guest_waits_for_pages_for_how_long_is_not_known() -> None:
     late = seen(9500, status=QemuStatus.POSTCOPY_ACTIVE)
     assert Felt([*until(9000), late]).of(record(), TOTALS).withheld_percent is None
+
+
+def test_how_long_a_guest_stood_still_that_was_cut_off_from_its_pages_is_not_known() -> None:
+    """QEMU's downtime is that of the switch: for the rest it says nothing of silence."""
+    cut_off = seen(9500, status=QemuStatus.POSTCOPY_PAUSED)
+    for felt in (Felt([*until(9000), cut_off]), Felt([cut_off]) | Felt(until(9000))):
+        stated = with_kept(record(), TOTALS, felt)
+        assert stated is not None
+        silence = stated.kept[0]
+        assert (silence.goal, silence.kept, silence.by) == (Goal.SILENCE, None, Measure.UNKNOWN)
+
+
+def test_the_copy_of_disks_counts_for_the_deadline() -> None:
+    """QEMU's time is that of the memory: 10 s of 60, after disks that took 55."""
+    disk = CopiedDisk("vda", "/x", ready_ms=55_000)
+    copied = replace(record(), disks=(disk,))
+    later = [replace(each, at_ms=each.at_ms + 55_000) for each in until(9900)]
+    stated = with_kept(copied, TOTALS, Felt(later))
+    assert stated is not None
+    deadline = next(each for each in stated.kept if each.goal is Goal.DEADLINE)
+    assert (deadline.measured, deadline.kept) == (65.0, False)
+    assert stated.steered_until_ms is None
+    half = with_kept(copied, TOTALS, Felt(later[:10]))
+    assert half is not None
+    assert half.steered_until_ms == 55_900
 
 
 def test_a_guest_that_was_paused_stood_still_from_then_on() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
 
@@ -134,15 +135,18 @@ class StepExecutor:
         why = f"{_SWITCH} is off, and cannot be set while a migration runs"
         await self._close(record, StepEffect.REFUSED, why)
 
-    async def act(self, sample: Sample, act: Act, only_told: bool = False) -> None:
+    async def act(
+        self, at_ms: int, iteration: int, act: Act, only_told: bool = False
+    ) -> StepEffect:
         """Do what steering wants; giving up a goal is only recorded.
 
         :param only_told: everything is.
+        :return: what became of it.
         """
         record = StepRecord(
             None,
-            sample.at_ms,
-            sample.iteration,
+            at_ms,
+            iteration,
             relaxing(act.action.goal) if isinstance(act.action, Relax) else describe(act.action),
             act.reason,
             StepEffect.PENDING,
@@ -151,13 +155,18 @@ class StepExecutor:
         )
         if only_told:
             self.records.append(record)
-            await self._close(record, StepEffect.REFUSED, SHADOW)
-            return
+            return await self._close(record, StepEffect.REFUSED, SHADOW)
         if not isinstance(act.action, Relax):
-            await self._do(record, act.action)
-            return
+            return await self._do(record, act.action)
         self.records.append(record)
-        await self._close(record, StepEffect.DONE, "")
+        return await self._close(record, StepEffect.DONE, "")
+
+    async def is_done(self, action: Action, sample: Sample) -> bool | None:
+        """Whether *action* has come about, by QEMU; None if it cannot be asked."""
+        try:
+            return await self._is_done(action, sample)
+        except VmtuneError:
+            return None
 
     async def _execute(self, fired: FiredStep) -> None:
         action = fired.step.action
@@ -176,16 +185,16 @@ class StepExecutor:
             return
         await self._do(record, action)
 
-    async def _do(self, record: StepRecord, action: Action) -> None:
+    async def _do(self, record: StepRecord, action: Action) -> StepEffect:
         before = await prior_values(self._controls, self._vm, action)
         try:
             await self._record(record, before)
         except VmtuneError as error:
             why = f"it could not be recorded beforehand, so it was not done: {error.message}"
             self.records.append(replace(record, effect=StepEffect.REFUSED, detail=why))
-            return
+            return StepEffect.REFUSED
         self.records.append(record)
-        await self._close(record, *await execute(self._controls, self._vm, action))
+        return await self._close(record, *await execute(self._controls, self._vm, action))
 
     async def _resolve(self, record: StepRecord, sample: Sample) -> None:
         """What became of a step that was under way when vmtune died."""
@@ -215,13 +224,13 @@ class StepExecutor:
             case SetValues(values):
                 return not await _differing(self._controls, self._vm, values)
 
-    async def _close(self, record: StepRecord, effect: StepEffect, detail: str) -> None:
+    async def _close(self, record: StepRecord, effect: StepEffect, detail: str) -> StepEffect:
         settled = replace(record, effect=effect, detail=detail)
         self.records[self.records.index(record)] = settled
-        try:
+        # Else it stays unknown in the record; the next process looks it up.
+        with suppress(VmtuneError):
             await self._record(settled, ())
-        except VmtuneError:
-            return  # it stays unknown in the record; the next process looks it up
+        return effect
 
     async def _record(self, record: StepRecord, before: Sequence[Change]) -> None:
         if self._note is not None:

@@ -74,5 +74,10 @@ def _limit_set(record: Migration, done: StepRecord) -> int | None:
         action = record.steps[done.number].action
         value = dict(action.values).get(_LIMIT) if isinstance(action, SetValues) else None
         return value if isinstance(value, int) else None
-    found = _SET_TO.search(done.action)  # a user's change is kept in words
+    return limit_in_words(done.action)  # a user's change is kept in words
+
+
+def limit_in_words(action: str) -> int | None:
+    """The downtime limit that a step record's *action* sets; None where it sets none."""
+    found = _SET_TO.search(action)
     return None if found is None else units.parse(found[1].replace(",", ""), Unit.MS)

@@ -102,14 +102,16 @@ class StatedIntent:
 class Happened:
     """What a completed migration came to.
 
-    :param silence_ms: for how long the guest stood still by QEMU.
+    :param total_ms: from its start, the copy of disks included.
+    :param silence_ms: for how long the guest stood still by QEMU; None where its hosts did not
+        reach each other in post-copy, in which it stands still whenever it needs a page.
     :param withheld_percent: of the guest's time, the most at a moment; None where it was not seen
         to the end, or the guest waited for its pages in post-copy.
     :param most_bytes_per_s: sent while the guest ran; None where it was not seen.
     """
 
     total_ms: int
-    silence_ms: int
+    silence_ms: int | None
     withheld_percent: float | None = None
     most_bytes_per_s: float | None = None
 

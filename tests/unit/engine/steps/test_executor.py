@@ -262,8 +262,9 @@ async def test_what_steering_does_is_recorded_with_its_forecast(shadow: bool) ->
     qemu = MadeQemu(MadeTime(), migrating=True, values={"downtime_limit_ms": 300})
     executor = StepExecutor(qemu, VM, ())
     act = Act(SetValues((("downtime_limit_ms", 500),)), "it would not end", "ends in about 2 s")
-    await executor.act(sample(QemuStatus.ACTIVE, 900, 3), act, only_told=shadow)
+    effect = await executor.act(900, 3, act, only_told=shadow)
     (record,) = executor.records
+    assert record.effect is effect
     assert (record.reason, record.forecast) == ("it would not end", "ends in about 2 s")
     assert record.steering
     assert record.effect is (StepEffect.REFUSED if shadow else StepEffect.DONE)
