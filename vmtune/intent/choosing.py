@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from vmtune import units
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
-from vmtune.intent.feasible import Basis, Judgement, judge, unthrottled
+from vmtune.intent.feasible import Basis, Judgement, broken_by, judge, unthrottled
 from vmtune.intent.throttling import TOLERANCE_BYTES_PER_S, DirtyLimit
 from vmtune.model.migration.intent import Intent, Means
 from vmtune.model.migration.stated_intent import StatedIntent
@@ -79,14 +79,21 @@ class Chosen:
 
 
 def choose(
-    intent: Intent, basis: Basis | None, offer: Offer, pinned: Collection[str] = ()
+    intent: Intent,
+    basis: Basis | None,
+    offer: Offer,
+    pinned: Collection[str] = (),
+    broken: str | None = None,
 ) -> Chosen:
     """The settings for *intent*.
 
     :param basis: None where the path's throughput is not known.
     :param pinned: tunables that the user has set: their values stay.
+    :param broken: why a goal cannot be kept with these values, whatever the path carries.
     """
     judgement = None if basis is None else judge(intent, basis)
+    if broken is not None:
+        judgement = broken_by(broken)
     compressed = None
     if _may_compress(intent, offer) and basis is not None and judgement is not None:
         if judgement.kept is not True or judgement.needs is not None:

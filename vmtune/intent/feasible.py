@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from vmtune import units
@@ -13,8 +13,10 @@ from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import first_share, likely_course, used_bytes
 from vmtune.intent.bounds import highest_limit_ms
+from vmtune.intent.pinned import contradiction, limit_of, throttle_of
 from vmtune.model.migration.intent import (
     GOAL_UNITS,
+    MAX_BANDWIDTH,
     MAX_DEADLINE_S,
     MAX_SILENCE_MS,
     MAX_SLOWDOWN_PERCENT,
@@ -23,6 +25,8 @@ from vmtune.model.migration.intent import (
     Means,
 )
 from vmtune.model.migration.stated_intent import Beyond
+from vmtune.model.migration.steps import Step
+from vmtune.model.tunables.tunable import Value
 
 _NEAR = 1.1
 """A forecast that exceeds the deadline by less than this share does not say that it is missed;
@@ -41,6 +45,7 @@ class Basis:
     :param beyond: for how long guests stand still beyond their downtime limit on this path.
     :param copy_ms: how long local disks are copied before the memory; 0 where none is.
     :param deltas: by what changed in them (XBZRLE), which saves nothing in the first pass.
+    :param pinned: what the user or the profile has set, which stays; likewise *steps*.
     """
 
     probe: DirtyProbe
@@ -50,6 +55,8 @@ class Basis:
     beyond: Beyond | None = None
     copy_ms: float = 0.0
     deltas: bool = False
+    pinned: Mapping[str, Value] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
 
     def course(self, limit_ms: int, throttle_percent: int) -> Course:
         """What is likely with a downtime limit and a throttle."""
@@ -80,12 +87,15 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
     """By the highest downtime limit and throttle that *intent* allows; then by post-copy; then by a
     pause, where they may be used."""
     beyond, silence = basis.beyond, intent.max_silence_ms
+    broken = contradiction(intent, basis.pinned, basis.steps)
+    if broken is not None:
+        return broken_by(broken)
     if beyond is not None and beyond.measured and silence is not None and silence <= beyond.ms:
         said = (
             f"guests stand still for {beyond.ms} ms beyond their downtime limit on this path, by "
             f"{beyond.migrations} migrations"
         )
-        return Judgement(False, None, None, None, said)
+        return broken_by(said)
     course = _course(intent, basis)
     deadline_ms = _deadline_ms(intent)
     total_ms = basis.copy_ms + course.left_ms
@@ -93,8 +103,11 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
         sure = total_ms <= deadline_ms
         needs = Means.THROTTLE if _throttle_needed(intent, basis) else None
         still_ms = course.silence_ms + (0 if beyond is None else beyond.ms)
-        if silence is not None:  # the limit leaves room for it
+        if silence is not None and limit_of(basis.pinned) is None:  # the limit leaves room for it
             still_ms = min(still_ms, silence)
+        sure &= silence is None or still_ms <= silence
+        if needs is not None and _throttle_percent(intent, basis) > _throttle_allowed(intent):
+            sure = False  # the user's throttle is harder
         took, still = _took(total_ms, basis), _time(still_ms)
         said = f"expected to end after {took}, with {still} of silence"
         return Judgement(sure or None, needs, total_ms, still_ms, said)
@@ -113,10 +126,17 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
     return Judgement(False, None, total_ms if course.ends else None, None, said)
 
 
+def broken_by(reason: str) -> Judgement:
+    """An intent that cannot be kept whatever the guest does."""
+    return Judgement(False, None, None, None, reason)
+
+
 def nearest(intent: Intent, basis: Basis) -> tuple[Intent, ...]:
     """Intents that differ from *intent* in one goal or one means and can be kept, the nearest
-    first; empty where none of that kind can."""
-    offers = sorted(_offers(intent, basis), key=lambda offer: offer[0])
+    first; where none can, those that have a later deadline besides. Empty where none of that kind
+    can."""
+    offers = list(_offers(intent, basis)) or list(_later_offers(intent, basis))
+    offers.sort(key=lambda offer: offer[0])
     return tuple(offer for _, offer in offers if judge(offer, basis).kept)
 
 
@@ -127,12 +147,17 @@ def unthrottled(basis: Basis, limit_ms: int) -> Course:
 
 def difference(intent: Intent, other: Intent) -> str:
     """In what *other* differs: ``a deadline of 95 s``, ``postcopy allowed``."""
-    for goal in Goal:
-        bound = other.goal(goal)
-        if bound != intent.goal(goal) and bound is not None:
-            return f"{_CALLED[goal]} of {units.render(bound, GOAL_UNITS[goal])}"
+    said = [
+        f"{_CALLED[goal]} of {units.render(bound, GOAL_UNITS[goal])}"
+        for goal in Goal
+        if (bound := other.goal(goal)) is not None and bound != intent.goal(goal)
+    ]
+    slower = other.max_slowdown_percent != intent.max_slowdown_percent
     added = [means for means in other.may if means not in intent.may]
-    return f"{', '.join(added)} allowed"
+    added = [means for means in added if means is not Means.THROTTLE or not slower]
+    if added:
+        said.append(f"{', '.join(added)} allowed")
+    return " and ".join(said)
 
 
 _CALLED = {
@@ -177,11 +202,31 @@ def _offers(intent: Intent, basis: Basis) -> Iterator[tuple[float, Intent]]:
             yield math.inf, more
 
 
+def _later_offers(intent: Intent, basis: Basis) -> Iterator[tuple[float, Intent]]:
+    """As :func:`_offers`, each with the earliest deadline with which it can be kept."""
+    deadline_s = intent.deadline_s
+    if deadline_s is None:
+        return
+    for far, other in _offers(intent.having(Goal.DEADLINE, MAX_DEADLINE_S), basis):
+
+        def suffices(value: int, other: Intent = other) -> bool:
+            return judge(other.having(Goal.DEADLINE, value), basis).kept is True
+
+        found = _least(deadline_s, MAX_DEADLINE_S, suffices)
+        if found is not None:
+            longer = (other.max_silence_ms or 0) // 1000 + 1
+            roomy = max(longer, min(MAX_DEADLINE_S, math.ceil(found * _NEAR)))
+            yield max(far, roomy / deadline_s), other.having(Goal.DEADLINE, roomy)
+
+
 _LOOSEST = {
     Goal.SILENCE: MAX_SILENCE_MS,
     Goal.DEADLINE: MAX_DEADLINE_S,
     Goal.SLOWDOWN: MAX_SLOWDOWN_PERCENT,
+    Goal.BANDWIDTH: MAX_BANDWIDTH,
 }
+"""Another bandwidth helps where one that is set exceeds it: what is expected is by the present."""
+assert set(_LOOSEST) == set(Goal), "a goal without its loosest bound"
 
 
 def _least(bound: int, most: int, suffices: Callable[[int], bool]) -> int | None:
@@ -209,15 +254,27 @@ def _allowing(intent: Intent, more: Means) -> Intent:
     return replace(intent, may=may)
 
 
-def _course(intent: Intent, basis: Basis) -> Course:
-    return basis.course(highest_limit_ms(intent, basis.beyond), intent.most_throttle_percent)
+def _course(intent: Intent, basis: Basis, throttle_percent: int | None = None) -> Course:
+    """By the highest throttle, or by *throttle_percent*."""
+    limit = limit_of(basis.pinned)
+    highest = highest_limit_ms(intent, basis.beyond) if limit is None else limit
+    throttle = _throttle_percent(intent, basis) if throttle_percent is None else throttle_percent
+    return basis.course(highest, throttle)
+
+
+def _throttle_percent(intent: Intent, basis: Basis) -> int:
+    return throttle_of(basis.pinned, intent.most_throttle_percent)
+
+
+def _throttle_allowed(intent: Intent) -> int:
+    """The hardest by the goals, whoever throttles."""
+    return _with_throttle(intent).most_throttle_percent
 
 
 def _throttle_needed(intent: Intent, basis: Basis) -> bool:
-    if not intent.most_throttle_percent:
+    if not _throttle_percent(intent, basis):
         return False
-    without = replace(intent, may=tuple(m for m in intent.may if m is not Means.THROTTLE))
-    course = _course(without, basis)
+    course = _course(intent, basis, 0)
     return not course.ends or basis.copy_ms + course.left_ms > _deadline_ms(intent)
 
 

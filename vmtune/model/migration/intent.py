@@ -32,7 +32,7 @@ MAX_SLOWDOWN_PERCENT = 99
 TURN_MS = 12
 """QEMU lets a throttled vCPU run for 10 ms at a time (CPU_THROTTLE_TIMESLICE_NS in
 system/cpu-throttle.c), and sleep for as long as its percentage says; some more for being late."""
-_MAX_BANDWIDTH = 1 << 62
+MAX_BANDWIDTH = 1 << 62
 _Word = TypeVar("_Word", bound=StrEnum)
 
 
@@ -55,7 +55,7 @@ _RANGES = {
     Goal.SILENCE: (1, MAX_SILENCE_MS),
     Goal.DEADLINE: (1, MAX_DEADLINE_S),
     Goal.SLOWDOWN: (0, MAX_SLOWDOWN_PERCENT),
-    Goal.BANDWIDTH: (1, _MAX_BANDWIDTH),
+    Goal.BANDWIDTH: (1, MAX_BANDWIDTH),
 }
 assert set(GOAL_UNITS) == set(_RANGES) == set(Goal), "a goal without its unit or range"
 

@@ -187,8 +187,11 @@ class ForecastService:
         beyond = expect_beyond([each for each in stood if each is not None], path)
         copy = _copy(planned, past, throughput, values)
         copy_ms = copy.ms.likely if copy is not None and copy.ms is not None else 0.0
-        deltas = values.get("xbzrle") is True
-        return Basis(probe, throughput, compresses(values), history, beyond, copy_ms, deltas)
+        desired = planned.desired
+        return Basis(
+            probe, throughput, compresses(values), history, beyond, copy_ms,
+            values.get("xbzrle") is True, desired.values, desired.steps,
+        )  # fmt: skip
 
     async def keep_known(self, migration: UUID, planned: Planned) -> None:
         """Keep a forecast with a migration that was just ordered, where its VM was measured lately:

@@ -9,6 +9,7 @@ from uuid import UUID
 from vmtune.errors import Blocked, InvalidInput, Problem
 from vmtune.intent.choosing import Chosen, Offer, choose
 from vmtune.intent.feasible import difference, nearest
+from vmtune.intent.pinned import contradiction
 from vmtune.model.host.facts import VmFacts
 from vmtune.model.migration.intent import Intent, Otherwise, describe, parse_intent
 from vmtune.model.migration.stated_intent import StatedIntent
@@ -136,13 +137,15 @@ class IntentService:
         both = (planned.driver, await self._hosts.driver(destination))
         before = await look(both)
         basis = await self.forecasts.basis(planned, destination, limit)
-        pinned = frozenset(given) | frozenset(planned.desired.values)
+        desired = planned.desired
+        pinned = frozenset(given) | frozenset(desired.values)
+        broken = contradiction(intent, desired.values, desired.steps)
         offer = _offer(planned.facts, await free_cores(both, before))
         if not _may_fill_rings(planned):
             offer = replace(offer, dirty_ring_entries=0)
 
         async def attempt(offer: Offer) -> tuple[Chosen, Planned, set[str | None]]:
-            chosen = choose(intent, basis, offer, pinned)
+            chosen = choose(intent, basis, offer, pinned, broken)
             added = {choice.tunable: choice.value for choice in chosen.choices}
             tried = await self._plans.plan(
                 vm, profile, revision, destination, values={**given, **added}, steps=steps

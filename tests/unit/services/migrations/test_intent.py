@@ -59,12 +59,31 @@ async def test_settings_are_chosen_and_recorded_with_their_reasons(it: World) ->
 
 
 async def test_explicit_values_win_and_are_pinned(it: World) -> None:
-    values = {"downtime_limit_ms": 7}
+    values = {"downtime_limit_ms": 300}
     intent = {"max_silence_ms": 500, **LIMITED}
     record = await it.migrations.start(VM, "b", values=values, intent=intent)
-    assert record.wanted["downtime_limit_ms"] == 7
+    assert record.wanted["downtime_limit_ms"] == 300
     assert record.intent is not None
     assert record.intent.pinned == ("downtime_limit_ms",)
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_value_that_breaks_the_intent_is_refused_beforehand(it: World, known: bool) -> None:
+    """Also where nobody knows what the path carries."""
+    if not known:
+        del it.source.parameters["max-bandwidth"]
+    values = {"downtime_limit_ms": 700}
+    goals = {"max_silence_ms": 500, **(LIMITED if known else {})}
+    with pytest.raises(Blocked, match="a downtime limit of 700 ms is set") as refused:
+        await it.migrations.start(VM, "b", values=values, intent=goals)
+    if known:
+        assert "it could be kept with a silence of" in refused.value.problems[0].remedy
+    await it.profiles.create("slack", values, intent=goals)
+    with pytest.raises(Blocked):
+        await it.migrations.start(VM, "b", "slack")
+    trying = {**goals, "otherwise": "keep-trying"}
+    record = await it.migrations.start(VM, "b", values=values, intent=trying)
+    assert record.wanted["downtime_limit_ms"] == 700
 
 
 async def test_what_cannot_be_kept_is_refused_before_anything_is_recorded(it: World) -> None:
