@@ -78,14 +78,18 @@ async def list_migrations(
     downtime_exceeded: Annotated[
         bool | None, Query(description="Only those whose downtime exceeded its limit, or did not.")
     ] = None,
+    intent_broken: Annotated[
+        bool | None, Query(description="Only those that did not keep their intent, or did.")
+    ] = None,
     sort: MigrationSort = MigrationSort.NEWEST,
     limit: Limit = 50,
     after: After = None,
 ) -> MigrationPage:
     """Migrations, newest first unless `sort` says otherwise."""
     page = await on.queries.migrations(
-        vm, host, state, profile, after, limit, who.rights.reach, search, downtime_exceeded, sort
-    )
+        vm, host, state, profile, after, limit, who.rights.reach, search, downtime_exceeded,
+        intent_broken, sort,
+    )  # fmt: skip
     return MigrationPage(items=await _views(on, page.items), next=page.next)
 
 

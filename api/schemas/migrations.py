@@ -214,6 +214,10 @@ class MigrationView(Model):
         "complete, and if a step or a user paused the guest."
     )
     downtime_exceeded: bool = Field(description="The downtime was longer than that.")
+    intent_broken: bool = Field(
+        description="It did not keep a goal of its intent that was not given up meanwhile; `intent` "
+        "says which. False in shadow mode, without an intent, and until it has completed."
+    )
     postcopy: PostcopyView | None = Field(
         description="What post-copy cost the guest; null if it was not used or QEMU did not count. "
         "QEMU counts where vmtune sets up the destination by its monitor; libvirt offers no way."
@@ -264,6 +268,7 @@ class MigrationView(Model):
             record,
             downtime_limit_ms=None if downtime is None else downtime.limit_ms,
             downtime_exceeded=downtime is not None and downtime.exceeded,
+            intent_broken=record.intent is not None and record.intent.broken,
             values=dict(record.wanted),
             texts=texts_of(record.wanted, rows),
             ended=record.state.ended,

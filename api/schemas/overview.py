@@ -78,6 +78,7 @@ class MoveView(Model):
     downtime_ms: int | None
     total_time_ms: int | None
     exceeded: bool = Field(description="The downtime was longer than its limit.")
+    intent_broken: bool = Field(description="It did not keep its intent.")
 
 
 class OverviewView(Model):

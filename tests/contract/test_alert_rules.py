@@ -110,6 +110,10 @@ CASES = {
         counter("vmtune_migration_downtime_exceeded_total", 1, trigger="vmtune"),
         counter("vmtune_migration_downtime_exceeded_total", 0, trigger="vmtune") | ended(1, 0),
     ),
+    "VmtuneIntentNotKept": Case(
+        counter("vmtune_migration_goals_total", 1, goal="deadline_s", outcome="not kept"),
+        counter("vmtune_migration_goals_total", 1, goal="deadline_s", outcome="given up"),
+    ),
     "VmtuneQueueStuck": Case(
         gauge("vmtune_cluster_queue_length", 3, queue="migrations") | ended(0, 0),
         gauge("vmtune_cluster_queue_length", 3, queue="migrations") | ended(1, 0),

@@ -218,6 +218,7 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "totals": totals if state == "completed" else None,
         "downtime_limit_ms": None,
         "downtime_exceeded": False,
+        "intent_broken": False,
         "postcopy": None,
         "disks": [],
         "intent": None,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from vmtune.model.migration.disks import caught_up_ms
 from vmtune.model.migration.record import Migration, QemuStatus, Sample, Totals
-from vmtune.model.migration.stated_intent import Happened, StatedIntent, goals_kept
+from vmtune.model.migration.stated_intent import Happened, StatedIntent, goals_kept, relaxed
 from vmtune.model.migration.steps import StepAction
 
 _WINDOW_MS = 1000
@@ -107,6 +107,9 @@ def with_kept(record: Migration, totals: Totals, felt: Felt) -> StatedIntent | N
     happened = felt.of(record, totals)
     still_ms = max(totals.downtime_ms, happened.silence_ms or 0)
     until_ms = felt.until_ms(_whole_ms(record, totals), still_ms)
+    kept = tuple(goals_kept(stated.intent, happened))
+    given_up = relaxed(record.step_records)
+    broken = any(each.kept is False for each in kept if each.goal not in given_up)
     return replace(
-        stated, kept=tuple(goals_kept(stated.intent, happened)), steered_until_ms=until_ms
+        stated, kept=kept, steered_until_ms=until_ms, broken=broken and not stated.shadow
     )

@@ -24,6 +24,7 @@ class Move:
 
     :param downtime_ms: None where it is not known; likewise *total_time_ms*.
     :param exceeded: the downtime was longer than its limit.
+    :param intent_broken: it did not keep a goal of its intent.
     """
 
     id: UUID
@@ -40,6 +41,7 @@ class Move:
     downtime_ms: int | None
     total_time_ms: int | None
     exceeded: bool
+    intent_broken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class Concern(StrEnum):
     UNKNOWN_END = "unknown end"
     EVACUATION_STOPPED = "evacuation stopped"
     FAILED = "failed"
+    INTENT_BROKEN = "intent not kept"
     DOWNTIME_EXCEEDED = "downtime exceeded"
     DRIFTED = "drifted"
     UNREADABLE = "unreadable"
@@ -179,6 +182,7 @@ def attention(
     add(Concern.UNKNOWN_END, _of(standing.moves, lambda move: move.state is unknown))
     add(Concern.EVACUATION_STOPPED, list(_stopped(standing.stopped, now)))
     add(Concern.FAILED, _of(moves, lambda move: move.state is MigrationState.FAILED))
+    add(Concern.INTENT_BROKEN, _of(moves, lambda move: move.intent_broken))
     add(Concern.DOWNTIME_EXCEEDED, _of(moves, lambda move: move.exceeded))
     for concern, state in _TUNINGS.items():
         vms = [

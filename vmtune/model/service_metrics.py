@@ -15,6 +15,7 @@ from vmtune.model.cluster import ServiceState
 from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.forecast_basis import Basis, Figure, Position
+from vmtune.model.migration.intent import Goal
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.plan.outcome import ApplicationState, Status
 from vmtune.model.plan.tuning_state import TuningState
@@ -70,6 +71,7 @@ _PHASES = ("succeeded", "failed", "cancelled")
 JOBS = ("migration", "observed migration", "evacuation", "run", "campaign", "study")
 HOOK_ENDS = ("changed", "unchanged", "refused")
 DRIFT = ("drifted", "matching", "without_profile", "skipped", "failed")
+GOAL_ENDS = ("kept", "not kept", "given up", "not known")
 ENDS_KNOWN = ("right", "wrong", "may not")
 QUEUES = ("migrations", "runs", "jobs")
 
@@ -131,6 +133,12 @@ _ROWS = (
         "Completed migrations that stopped their guest for longer than their downtime limit: the "
         "profile's, or a higher one that a step or a user set meanwhile.",
         _TRIGGER,
+    ),
+    _counter(
+        "vmtune_migration_goals_total",
+        "Goals of completed migrations by intent: whether each was kept, as far as is known, or was "
+        "given up meanwhile as the intent allows. Not in shadow mode.",
+        {"goal": tuple(Goal), "outcome": GOAL_ENDS},
     ),
     _histogram(
         "vmtune_migration_wait_seconds",

@@ -167,13 +167,15 @@ class Queries:
         reach: Reach = EVERYTHING,
         search: str = "",
         downtime_exceeded: bool | None = None,
+        intent_broken: bool | None = None,
         sort: MigrationSort = MigrationSort.NEWEST,
     ) -> Page[Migration]:
         """Migrations in the order of *sort*."""
         return await asyncio.to_thread(
             self._store.migrations.list,
             vm=vm, host=host, state=state, profile=profile, after=after, limit=limit,
-            reach=reach, search=search, downtime_exceeded=downtime_exceeded, sort=sort,
+            reach=reach, search=search, downtime_exceeded=downtime_exceeded,
+            intent_broken=intent_broken, sort=sort,
         )  # fmt: skip
 
     async def migrating(self, vms: Iterable[UUID]) -> Mapping[UUID, UUID]:

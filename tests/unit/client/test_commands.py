@@ -244,6 +244,7 @@ def test_a_vm_filter_repeats_its_labels(service: StubService, vmtune: Vmtune) ->
             {"host": ["rack1"], "profile": ["fast"], "downtime_exceeded": ["true"]},
         ),
         (("migration", "list", "--search", "web"), "/migrations", {"search": ["web"]}),
+        (("migration", "list", "--broken"), "/migrations", {"intent_broken": ["true"]}),
         (("bench", "runs", "--search", "plain"), "/runs", {"search": ["plain"]}),
         (("bench", "campaign", "list", "--search", "stock"), "/campaigns", {"search": ["stock"]}),
         (("tune", "list", "--search", "lan"), "/studies", {"search": ["lan"]}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.intent import Goal, Intent, Means
 from vmtune.model.migration.record import Migration, QemuStatus, Sample, Totals
-from vmtune.model.migration.stated_intent import Measure, StatedIntent
+from vmtune.model.migration.stated_intent import Measure, StatedIntent, relaxing
 
 INTENT = Intent(500, 60, 20, 1000, may=(Means.THROTTLE,))
 TOTALS = Totals(10_000, 300, 5, 9000, 4)
@@ -89,6 +90,29 @@ def test_the_copy_of_disks_counts_for_the_deadline() -> None:
     half = with_kept(copied, TOTALS, Felt(later[:10]))
     assert half is not None
     assert half.steered_until_ms == 55_900
+
+
+GIVEN_UP = StepRecord(None, 4000, 2, relaxing(Goal.SILENCE), "late", StepEffect.DONE)
+
+
+@pytest.mark.parametrize(
+    ("downtime_ms", "shadow", "steps", "broken"),
+    [
+        (500, False, (), False),
+        (501, False, (), True),
+        (501, True, (), False),
+        (501, False, (GIVEN_UP,), False),
+    ],
+)
+def test_an_intent_is_broken_by_a_goal_that_nobody_gave_up(
+    downtime_ms: int, shadow: bool, steps: tuple[StepRecord, ...], broken: bool
+) -> None:
+    stated = replace(record().intent, shadow=shadow)  # type: ignore[type-var]  # it has one
+    totals = replace(TOTALS, downtime_ms=downtime_ms)
+    found = with_kept(replace(record(*steps), intent=stated), totals, Felt(until(9000)))
+    assert found is not None
+    assert found.kept[0].kept is (downtime_ms == 500)
+    assert found.broken is broken
 
 
 def test_a_guest_that_was_paused_stood_still_from_then_on() -> None:

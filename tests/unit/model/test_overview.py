@@ -55,6 +55,7 @@ def test_the_most_urgent_comes_first() -> None:
         move(MigrationState.POSTCOPY_PAUSED),
         move(MigrationState.UNKNOWN, ended_at=LONG_AGO),
         move(MigrationState.COMPLETED, exceeded=True, downtime_ms=1694),
+        move(MigrationState.COMPLETED, intent_broken=True, downtime_ms=9),
     )
     vm = TunedVm(uuid4(), "db1", "a", NOW, ("downtime_limit_ms",))
     found = attention(
@@ -75,13 +76,14 @@ def test_the_most_urgent_comes_first() -> None:
         (Concern.UNKNOWN_END, 1),
         (Concern.EVACUATION_STOPPED, 1),
         (Concern.FAILED, 1),
+        (Concern.INTENT_BROKEN, 1),
         (Concern.DOWNTIME_EXCEEDED, 1),
         (Concern.DRIFTED, 7),
     ]
     texts = [each.subjects[0].text for each in found]
     assert texts == [
         "a to b", "no route", "a to b", "failed, 2 VMs left: 3 migrations failed",
-        "a to b: QEMU says: no", "a to b, downtime 1,694 ms", "downtime_limit_ms",
+        "a to b: QEMU says: no", "a to b", "a to b, downtime 1,694 ms", "downtime_limit_ms",
     ]  # fmt: skip
     assert found[1].subjects[0].name == "b"
     assert found[3].subjects[0].name == "rack7"

@@ -85,6 +85,8 @@ class StatedIntent:
         its end: the connection to its host was lost, or no service ran. None where it was steered
         to its end.
     :param kept: what was kept of each goal; empty until the migration has completed.
+    :param broken: a goal was not kept that nobody has given up; not in shadow, where nothing was
+        promised.
     """
 
     intent: Intent
@@ -96,6 +98,7 @@ class StatedIntent:
     kept: tuple[GoalKept, ...] = ()
     beyond: Beyond | None = None
     steered_until_ms: int | None = None
+    broken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

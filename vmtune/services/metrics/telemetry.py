@@ -28,6 +28,7 @@ from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.forecast_basis import Figure
 from vmtune.model.migration.record import Migration, MigrationState, Trigger
+from vmtune.model.migration.stated_intent import relaxed
 from vmtune.model.plan.outcome import Application
 from vmtune.model.service_metrics import CLUSTER, EXPORTED, Exported, Kind
 
@@ -98,6 +99,7 @@ def migration_ended(record: Migration) -> None:
         kept = downtime_kept(record)
         if kept is not None and kept.exceeded:
             _COUNTERS["vmtune_migration_downtime_exceeded_total"].labels(trigger).inc()
+        _note_goals(record)
         sent = _COUNTERS["vmtune_migration_transferred_bytes_total"].labels(trigger)
         sent.inc(totals.transferred_bytes)
         _COUNTERS["vmtune_migration_zero_copy_missed_total"].inc(totals.missed_zero_copy)
@@ -108,6 +110,17 @@ def migration_ended(record: Migration) -> None:
         _COUNTERS["vmtune_reaper_filled_rounds_total"].inc(reaper.filled_rounds)
         _COUNTERS["vmtune_reaper_skipped_rounds_total"].inc(reaper.skipped_rounds)
         _COUNTERS["vmtune_ring_full_exits_total"].inc(reaper.ring_full_exits or 0)
+
+
+def _note_goals(record: Migration) -> None:
+    if record.intent is None or record.intent.shadow:
+        return
+    given_up = relaxed(record.step_records)
+    for each in record.intent.kept:
+        outcome = {True: "kept", False: "not kept", None: "not known"}[each.kept]
+        if each.kept is not True and each.goal in given_up:
+            outcome = "given up"
+        _COUNTERS["vmtune_migration_goals_total"].labels(each.goal.value, outcome).inc()
 
 
 def _note_disks(record: Migration) -> None:

@@ -42,7 +42,14 @@ from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.repositories.reach import within
 from vmtune.storage.repositories.searching import has_part
 from vmtune.storage.series.chunks import ROUNDS, SAMPLES
-from vmtune.storage.tables.core import HostRow, JsonObject, MigrationRow, OperationRow, VmRow
+from vmtune.storage.tables.core import (
+    INTENT_BROKEN,
+    HostRow,
+    JsonObject,
+    MigrationRow,
+    OperationRow,
+    VmRow,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +275,7 @@ class MigrationRepository(MigrationSeries):
         reach: Reach = EVERYTHING,
         search: str = "",
         downtime_exceeded: bool | None = None,
+        intent_broken: bool | None = None,
         sort: MigrationSort = MigrationSort.NEWEST,
     ) -> Page[Migration]:
         """Migrations in the order of *sort*.
@@ -297,6 +305,8 @@ class MigrationRepository(MigrationSeries):
             query = query.where(part | has_part(search, (), MigrationRow.vm))
         if downtime_exceeded is not None:
             query = query.where(MigrationRow.downtime_exceeded == downtime_exceeded)
+        if intent_broken is not None:
+            query = query.where(INTENT_BROKEN if intent_broken else ~INTENT_BROKEN)
         listing = "migrations" if sort is MigrationSort.NEWEST else f"migrations {sort}"
         kinds = [str if by is MigrationRow.vm_name else int for by in keys]
         if after is not None:

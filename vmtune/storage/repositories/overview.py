@@ -41,6 +41,7 @@ from vmtune.storage.repositories.searching import has_part
 from vmtune.storage.tables.access import AuditRow
 from vmtune.storage.tables.campaigns import CampaignRow
 from vmtune.storage.tables.core import (
+    INTENT_BROKEN,
     ApplicationRow,
     HostRow,
     MigrationRow,
@@ -74,6 +75,7 @@ _MOVE = (
     MigrationRow.downtime_ms,
     MigrationRow.total_time_ms,
     MigrationRow.downtime_exceeded,
+    INTENT_BROKEN.label("intent_broken"),
     MigrationRow.number,
 )
 _Number = InstrumentedAttribute[int]
@@ -235,6 +237,7 @@ def _move(row: Row[*tuple[Any, ...]]) -> Move:
         row.downtime_ms if row.downtime_ms >= 0 else None,
         row.total_time_ms if row.total_time_ms >= 0 else None,
         row.downtime_exceeded,
+        row.intent_broken,
     )
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     MetaData,
     UniqueConstraint,
     false,
+    func,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -234,6 +235,10 @@ class MigrationRow(Base):
     downtime_ms: Mapped[int] = mapped_column(Number, default=-1, server_default=text("-1"))
     total_time_ms: Mapped[int] = mapped_column(Number, default=-1, server_default=text("-1"))
     downtime_exceeded: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+
+INTENT_BROKEN = func.coalesce(MigrationRow.intent["broken"].as_boolean(), false())
+"""A migration did not keep its intent, as its record says."""
 
 
 class ChunkRow(Base):

@@ -146,6 +146,7 @@ export interface MigrationFilter {
   state?: Schemas["MigrationState"];
   search?: string;
   downtime_exceeded?: boolean;
+  intent_broken?: boolean;
   sort?: Schemas["MigrationSort"];
 }
 

@@ -35,6 +35,7 @@ const FIXED: readonly Offer[] = [
   action("New campaign", "/bench/campaigns/new"),
   action("Show drifted VMs", "/vms?tuning=drifted"),
   action("Show migrations that exceeded their limit", "/migrations?downtime=exceeded"),
+  action("Show migrations that did not keep their intent", "/migrations?intent=broken"),
   action("Show hosts that do not answer", "/hosts?state=unreachable"),
 ];
 

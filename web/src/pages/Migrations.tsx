@@ -10,7 +10,7 @@ import { MigrationTable } from "../components/migration/MigrationTable";
 import { type Filter, Filters, useFilters, useSorting } from "../components/tables/Filters";
 import { PagedList } from "../components/tables/ListTable";
 
-type Name = "search" | "host" | "profile" | "state" | "downtime";
+type Name = "search" | "host" | "profile" | "state" | "downtime" | "intent";
 const FILTERS: readonly Filter<Name>[] = [
   {
     name: "search",
@@ -26,8 +26,9 @@ const FILTERS: readonly Filter<Name>[] = [
     choices: MIGRATION_STATES,
   },
 ];
-/** Set by a button of its own: two clicks from anywhere. */
+/** Set by buttons of their own: two clicks from anywhere. */
 const EXCEEDED = { name: "downtime", choices: ["exceeded"] } as const;
+const BROKEN = { name: "intent", choices: ["broken"] } as const;
 const SORTS: readonly Schemas["MigrationSort"][] = [
   "-created",
   "created",
@@ -40,14 +41,15 @@ const SORTS: readonly Schemas["MigrationSort"][] = [
 ];
 
 export default function Migrations() {
-  const [chosen, choose] = useFilters<Name>([...FILTERS, EXCEEDED]);
+  const [chosen, choose] = useFilters<Name>([...FILTERS, EXCEEDED, BROKEN]);
   const sorting = useSorting(SORTS, "-created");
-  const { downtime, ...named } = chosen;
+  const { downtime, intent, ...named } = chosen;
   const list = useInfiniteQuery(
     migrations({
       ...(named as MigrationFilter),
       sort: sorting.by,
       ...(downtime ? { downtime_exceeded: true } : {}),
+      ...(intent ? { intent_broken: true } : {}),
     }),
   );
   const filtered = Object.keys(chosen).length > 0;
@@ -68,6 +70,9 @@ export default function Migrations() {
             onClick={() => choose("downtime", downtime ? "" : "exceeded")}
           >
             {downtime ? "Show any downtime" : "Exceeded their limit"}
+          </Button>
+          <Button variant="secondary" onClick={() => choose("intent", intent ? "" : "broken")}>
+            {intent ? "Show any intent" : "Did not keep their intent"}
           </Button>
         </Filters>
         <PagedList

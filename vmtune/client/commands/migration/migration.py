@@ -56,6 +56,7 @@ def _newest_of(client: Client, name: str) -> str:
 @click.option("--profile", shell_complete=profiles, help="Only with this profile.")
 @click.option("--state", help="Only in this state, such as active or failed.")
 @click.option("--exceeded", is_flag=True, help="Only those whose downtime exceeded its limit.")
+@click.option("--broken", is_flag=True, help="Only those that did not keep their intent.")
 @click.option("--search", help="Only with this part in the name of the VM, profile or a host.")
 @listing
 @pass_session
@@ -66,15 +67,18 @@ def list_(
     profile: str | None,
     state: str | None,
     exceeded: bool,
+    broken: bool,
     search: str | None,
 ) -> None:
-    """List the migrations, newest first. `!` marks a downtime that was longer than its limit."""
+    """List the migrations, newest first. `!` marks a downtime that was longer than its limit, and
+    the state of one that did not keep its intent."""
     query = {
         "vm": resolve(session.client, vm) if vm else None,
         "host": host,
         "profile": profile,
         "state": state,
         "downtime_exceeded": "true" if exceeded else None,
+        "intent_broken": "true" if broken else None,
         "search": search,
     }
     rows = list(session.client.items("/migrations", query))
@@ -100,7 +104,7 @@ def _cells(row: Document) -> tuple[str, ...]:
         row["vm_name"],
         row["source"],
         row["destination"] or "unknown",
-        row["state"],
+        row["state"] + ("!" if row["intent_broken"] else ""),
         render.milliseconds(totals.get("downtime_ms")) + ("!" if row["downtime_exceeded"] else ""),
         render.milliseconds(totals.get("total_time_ms")),
         render.moment(row["created_at"]),

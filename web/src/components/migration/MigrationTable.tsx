@@ -52,11 +52,13 @@ const COLUMNS = {
 };
 
 /** Its state; and how many go before it, while it waits for its turn. */
-function Standing({ migration: { state, queued, ahead } }: { migration: Migration }) {
+function Standing({ migration }: { migration: Migration }) {
+  const { state, queued, ahead, intent_broken: broken } = migration;
   return (
     <>
       <MigrationLabel state={state} />
       {queued && ` ${ahead} ahead`}
+      {broken && " intent not kept"}
     </>
   );
 }

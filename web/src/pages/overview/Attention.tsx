@@ -60,6 +60,12 @@ const CONCERNS: Record<Concern, Said> = {
     all: "/migrations?state=failed",
     one: migration,
   },
+  "intent not kept": {
+    look: "warning",
+    text: ["migration did not keep its intent", "migrations did not keep their intent"],
+    all: "/migrations?intent=broken",
+    one: migration,
+  },
   "downtime exceeded": {
     look: "warning",
     text: ["migration exceeded its downtime limit", "migrations exceeded their downtime limit"],

@@ -20,6 +20,7 @@ function move(from: number, to: number | null, more: Partial<Move> = {}): Move {
     downtime_ms: null,
     total_time_ms: null,
     exceeded: false,
+    intent_broken: false,
     ...more,
   };
 }
