@@ -31,7 +31,7 @@ _NOVA = (
     "OpenStack Nova, options live_migration_downtime, live_migration_downtime_steps, "
     "live_migration_downtime_delay, live_migration_completion_timeout"
 )
-_OVIRT = "oVirt, migration policies of a cluster"
+_OVIRT = "oVirt, migration policies of a cluster (MigrationPolicies of ovirt-engine)"
 _KUBEVIRT = (
     "KubeVirt, MigrationConfiguration: completionTimeoutPerGiB, progressTimeout, "
     "allowAutoConverge, allowPostCopy, allowWorkloadDisruption"
@@ -46,7 +46,9 @@ _VEP_291 = "KubeVirt, VEP 291 (kubevirt/enhancements, sig-compute/291-dynamic-do
 _VEP_291_DOWNTIMES_MS = (150, 300, 450, 600, 750, 900, 1050)
 _VEP_291_ITERATIONS, _VEP_291_COOLDOWN_S = 3, 10
 _OVIRT_DOWNTIMES_MS = (150, 200, 300, 400, 500)
+_OVIRT_POSTCOPY_MS = (150, 200)
 _OVIRT_STALLED_S = 10
+"""How often VDSM looks (migration_monitor_interval)."""
 _OVIRT_SUSPEND_MS = 5000
 
 
@@ -207,9 +209,10 @@ def _nova(memory_bytes: int) -> tuple[ProfileTemplate, ...]:
 def _ovirt() -> tuple[ProfileTemplate, ...]:
     stalls = Stalled(_OVIRT_STALLED_S)  # its clock begins again after each step
     rising = tuple(_downtime(stalls, limit) for limit in _OVIRT_DOWNTIMES_MS)
+    begins: dict[str, Value] = {"downtime_limit_ms": 100, "auto_converge": True}
     words = (
-        "Each time that the migration stalls, the downtime limit rises: 150, 200, 300, 400, "
-        "500 ms; then "
+        "Auto-converge; each time that the migration stalls, the downtime limit rises: 150, 200, "
+        "300, 400, 500 ms; then "
     )
     return (
         ProfileTemplate(
@@ -217,24 +220,28 @@ def _ovirt() -> tuple[ProfileTemplate, ...]:
             "oVirt, minimal downtime",
             words + "the migration is given up. oVirt counts iterations that stall, these steps "
             "seconds.",
-            {"downtime_limit_ms": 100},
+            begins,
             (*rising, Step(stalls, StepAction.ABORT)),
             f"{_OVIRT}: minimal downtime",
         ),
         ProfileTemplate(
             "ovirt-suspend-workload",
             "oVirt, suspend workload if needed",
-            words + "5 s.",
-            {"downtime_limit_ms": 100},
-            (*rising, _downtime(stalls, _OVIRT_SUSPEND_MS)),
+            words + "5 s; then the migration is given up. oVirt compresses, too (XBZRLE).",
+            begins,
+            (*rising, _downtime(stalls, _OVIRT_SUSPEND_MS), Step(stalls, StepAction.ABORT)),
             f"{_OVIRT}: suspend workload if needed",
         ),
         ProfileTemplate(
             "ovirt-postcopy",
             "oVirt, post-copy",
-            words + "post-copy.",
-            {"downtime_limit_ms": 100, "postcopy": True},
-            (*rising, Step(stalls, StepAction.POSTCOPY)),
+            "Auto-converge; each time that the migration stalls, the downtime limit rises: 150, "
+            "200 ms; then post-copy.",
+            {**begins, "postcopy": True},
+            (
+                *(_downtime(stalls, limit) for limit in _OVIRT_POSTCOPY_MS),
+                Step(stalls, StepAction.POSTCOPY),
+            ),
             f"{_OVIRT}: post-copy migration",
         ),
     )

@@ -46,6 +46,7 @@ def test_novas_downtime_rises_in_ten_steps_to_its_limit() -> None:
         ("nova-force", StepAction.PAUSE),
         ("nova-force-postcopy", StepAction.POSTCOPY),
         ("ovirt-minimal-downtime", StepAction.ABORT),
+        ("ovirt-suspend-workload", StepAction.ABORT),
         ("ovirt-postcopy", StepAction.POSTCOPY),
         ("kubevirt", StepAction.ABORT),
         ("kubevirt-postcopy", StepAction.POSTCOPY),
@@ -62,10 +63,20 @@ def test_a_policy_ends_as_its_name_says(name: str, end: StepAction) -> None:
 
 
 def test_ovirts_downtime_rises_as_it_stalls() -> None:
-    told = [spelled(step) for step in template("ovirt-suspend-workload").steps]
-    assert told == [
-        f"stalled 10s: downtime_limit_ms={limit}ms" for limit in (150, 200, 300, 400, 500, 5000)
-    ]
+    """All by ovirt-engine's MigrationPolicies, each with autoConvergence."""
+    rising = [f"stalled 10s: downtime_limit_ms={limit}ms" for limit in (150, 200, 300, 400, 500)]
+    for name, then in (
+        ("ovirt-minimal-downtime", [*rising, "stalled 10s: abort"]),
+        (
+            "ovirt-suspend-workload",
+            [*rising, "stalled 10s: downtime_limit_ms=5000ms", "stalled 10s: abort"],
+        ),
+        ("ovirt-postcopy", [*rising[:2], "stalled 10s: postcopy"]),
+    ):
+        found = template(name)
+        assert [spelled(step) for step in found.steps] == then
+        assert found.values["auto_converge"] is True
+        assert found.values["downtime_limit_ms"] == 100
 
 
 def test_kubevirts_proposals_are_as_their_texts_say() -> None:
