@@ -215,8 +215,8 @@ class MigrationView(Model):
     )
     downtime_exceeded: bool = Field(description="The downtime was longer than that.")
     intent_broken: bool = Field(
-        description="It did not keep a goal of its intent that was not given up meanwhile; `intent` "
-        "says which. False in shadow mode, without an intent, and until it has completed."
+        description="It did not keep a goal of its intent that was not given up meanwhile; "
+        "`intent` says which. False in shadow mode, without an intent, and until it has completed."
     )
     postcopy: PostcopyView | None = Field(
         description="What post-copy cost the guest; null if it was not used or QEMU did not count. "

@@ -136,8 +136,8 @@ _ROWS = (
     ),
     _counter(
         "vmtune_migration_goals_total",
-        "Goals of completed migrations by intent: whether each was kept, as far as is known, or was "
-        "given up meanwhile as the intent allows. Not in shadow mode.",
+        "Goals of completed migrations by intent: whether each was kept, as far as is known, or "
+        "was given up meanwhile as the intent allows. Not in shadow mode.",
         {"goal": tuple(Goal), "outcome": GOAL_ENDS},
     ),
     _histogram(

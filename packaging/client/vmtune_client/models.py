@@ -39,6 +39,7 @@ Concern = Literal[
     "unknown end",
     "evacuation stopped",
     "failed",
+    "intent not kept",
     "downtime exceeded",
     "drifted",
     "unreadable",
@@ -1687,6 +1688,7 @@ class MigrationView(TypedDict):
     totals: TotalsView | None
     downtime_limit_ms: int | None
     downtime_exceeded: bool
+    intent_broken: bool
     postcopy: PostcopyView | None
     disks: list[CopiedDiskView]
     phase: MigrationPhase | None
@@ -1724,6 +1726,7 @@ class MoveView(TypedDict):
     downtime_ms: int | None
     total_time_ms: int | None
     exceeded: bool
+    intent_broken: bool
 
 
 class NearestIntentView(TypedDict):

@@ -18,9 +18,10 @@ from tests.support.fakes import VM
 from tests.support.measured import noisy, put
 from tests.unit.api.test_hooks import DOMAIN, XML
 from tests.unit.api.test_route_scopes import ROUTES
+from vmtune.engine import dirty_probe
 from vmtune.errors import SetupError
 from vmtune.model.migration.record import MigrationState
-from vmtune.model.service_metrics import CLUSTER, EXPORTED, Kind
+from vmtune.model.service_metrics import CLUSTER, EXPORTED, GOAL_ENDS, Kind
 from vmtune.services.metrics import telemetry
 from vmtune.storage import Store
 from vmtune.storage.repositories.counts import Tallies
@@ -139,6 +140,33 @@ async def test_a_downtime_beyond_its_limit_is_counted(
     assert (record["state"], record["downtime_exceeded"]) == ("completed", bool(exceeded))
     risen = Risen(before, await scrape(api))
     assert risen("vmtune_migration_downtime_exceeded_total", trigger="vmtune") == exceeded
+
+
+@pytest.mark.parametrize(
+    ("silence_ms", "shadow", "outcome"),
+    [(1, False, "not kept"), (50_000, False, "kept"), (1, True, "")],
+)
+async def test_goals_are_counted_and_broken_intents_need_attention(
+    api: Api, silence_ms: int, shadow: bool, outcome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dirty_probe, "WINDOWS_MS", (50, 60))
+    intent = {"max_silence_ms": silence_ms, "otherwise": "keep-trying"}
+    before = await scrape(api)
+    body = {"vm": str(VM), "destination": "b", "intent": intent, "shadow": shadow}
+    record = await api.ended((await api.post("/migrations", body, expect=202))["id"])
+    assert record["state"] == "completed"
+    broken = outcome == "not kept"
+    assert record["intent_broken"] is broken
+    risen = Risen(before, await scrape(api))
+    for each in GOAL_ENDS:
+        found = risen("vmtune_migration_goals_total", goal="max_silence_ms", outcome=each)
+        assert found == (each == outcome)
+    listed = (await api.get("/migrations?intent_broken=true"))["items"]
+    assert [each["id"] for each in listed] == ([record["id"]] if broken else [])
+    seen = await api.get("/overview")
+    concerns = [each["concern"] for each in seen["attention"]]
+    assert ("intent not kept" in concerns) is broken
+    assert seen["migrations"][0]["intent_broken"] is broken
 
 
 async def test_applications_and_what_was_read_back_are_counted(api: Api) -> None:

@@ -3843,7 +3843,7 @@ export interface components {
          * @description What can need attention, the most urgent first.
          * @enum {string}
          */
-        Concern: "post-copy paused" | "host unreachable" | "unknown end" | "evacuation stopped" | "failed" | "downtime exceeded" | "drifted" | "unreadable" | "pending restart";
+        Concern: "post-copy paused" | "host unreachable" | "unknown end" | "failed" | "intent not kept" | "downtime exceeded" | "drifted" | "unreadable" | "pending restart";
         /**
          * Connection
          * @description How a host's QEMUs are reached.
@@ -7159,6 +7159,11 @@ export interface components {
              * @description The downtime was longer than that.
              */
             downtime_exceeded: boolean;
+            /**
+             * Intent Broken
+             * @description It did not keep a goal of its intent that was not given up meanwhile; `intent` says which. False in shadow mode, without an intent, and until it has completed.
+             */
+            intent_broken: boolean;
             /** @description What post-copy cost the guest; null if it was not used or QEMU did not count. QEMU counts where vmtune sets up the destination by its monitor; libvirt offers no way. */
             postcopy: components["schemas"]["PostcopyView"] | null;
             /**
@@ -7306,6 +7311,11 @@ export interface components {
              * @description The downtime was longer than its limit.
              */
             exceeded: boolean;
+            /**
+             * Intent Broken
+             * @description It did not keep its intent.
+             */
+            intent_broken: boolean;
         };
         /**
          * NearestIntentView
@@ -11414,7 +11424,7 @@ export interface components {
         SubjectView: {
             /**
              * Id
-             * @description UUID of the migration, evacuation or VM; name of the host.
+             * @description UUID of the migration or VM; name of the host.
              */
             id: string;
             /**
@@ -21098,6 +21108,8 @@ export interface operations {
                 search?: string;
                 /** @description Only those whose downtime exceeded its limit, or did not. */
                 downtime_exceeded?: boolean | null;
+                /** @description Only those that did not keep their intent, or did. */
+                intent_broken?: boolean | null;
                 /** @description The field to sort by; `-` before it: descending. */
                 sort?: components["schemas"]["MigrationSort"];
                 /** @description Most items on the page. */

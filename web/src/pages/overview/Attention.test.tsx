@@ -127,3 +127,11 @@ test("no limit is offered to one that no limit lets end", async () => {
   await screen.findByRole("link", { name: "vm-m1" });
   expect(screen.queryByRole("button", { name: /Raise limit/ })).toBeNull();
 });
+
+test("intents that were not kept lead to their migrations", async () => {
+  const subjects = [{ id: "m3", name: "vm-m3", text: "a to b", since: null }];
+  await shown([{ concern: "intent not kept", count: 1, subjects }]);
+  const all = screen.getByRole("link", { name: "migration did not keep its intent" });
+  expect(all).toHaveAttribute("href", "/migrations?intent=broken");
+  expect(screen.getByRole("link", { name: "vm-m3" })).toHaveAttribute("href", "/migrations/m3");
+});
