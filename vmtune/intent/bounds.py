@@ -42,6 +42,7 @@ _NEWEST = 10
 _SPREAD = 1.1
 """They differ from each other."""
 _FIRST_SHARE = 4
+_MIB = 1 << 20
 
 
 def expect_beyond(past: Sequence[DowntimeKept], bytes_per_s: float | None) -> Beyond | None:
@@ -81,3 +82,10 @@ def first_limit_ms(intent: Intent, beyond: Beyond | None = None) -> int:
     """The downtime limit to begin with where it is not known which one will do: a quarter of the
     highest."""
     return max(1, highest_limit_ms(intent, beyond) // _FIRST_SHARE)
+
+
+def bandwidth_to_set(intent: Intent) -> int | None:
+    """The bandwidth limit by which the intent's is kept; None without one. In whole MiB/s, since
+    libvirt takes no other, unless it is less than one."""
+    most = intent.max_bandwidth_bytes_per_s
+    return most if most is None or most < _MIB else most - most % _MIB

@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from vmtune import units
-from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
+from vmtune.intent.bounds import bandwidth_to_set, first_limit_ms, highest_limit_ms
 from vmtune.intent.feasible import Basis, Judgement, broken_by, judge, unthrottled
 from vmtune.intent.throttling import TOLERANCE_BYTES_PER_S, DirtyLimit
 from vmtune.model.migration.intent import Intent, Means
 from vmtune.model.migration.stated_intent import StatedIntent
+from vmtune.model.tunables.rows.storage import COPY_BANDWIDTH
 from vmtune.model.tunables.tunable import Value
 from vmtune.units import Unit
 
@@ -45,6 +46,7 @@ class Offer:
     :param free_cores: on the host that has fewer; None where that is not known.
     :param dirty_ring_entries: of the VM's dirty rings, where QEMU can bound by them how much a vCPU
         dirties, and nothing else empties them; else 0.
+    :param copies: how many disks are copied with the memory.
     """
 
     multifd: bool = False
@@ -54,6 +56,7 @@ class Offer:
     postcopy_with_multifd: bool = False
     free_cores: float | None = None
     dirty_ring_entries: int = 0
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def choose(
     limit = _dirty_limit(intent, basis, offer) if kept else None
     with_share = basis if basis is None or not helps else replace(basis, compressed=True)
     wanted = [
-        *_limits(intent, with_share),
+        *_limits(intent, with_share, offer.copies),
         *_throttle(intent, limit, pinned),
         *_postcopy(intent, offer),
     ]
@@ -123,7 +126,7 @@ def unmeasured(intent: Intent, pinned: Collection[str] = ()) -> StatedIntent:
     return StatedIntent(intent, reasons, chosen.pinned, _NOT_MEASURED, shadow=True)
 
 
-def _limits(intent: Intent, basis: Basis | None) -> Iterator[Choice]:
+def _limits(intent: Intent, basis: Basis | None, copies: int) -> Iterator[Choice]:
     beyond = None if basis is None else basis.beyond
     most = highest_limit_ms(intent, beyond)
     if intent.max_silence_ms is None:
@@ -136,13 +139,19 @@ def _limits(intent: Intent, basis: Basis | None) -> Iterator[Choice]:
     yield Choice(
         "downtime_limit_ms", first, f"{why}; raised where needed, to at most {most} ms: {bound}"
     )
-    if intent.max_bandwidth_bytes_per_s is not None:
-        most_sent = units.render(intent.max_bandwidth_bytes_per_s, Unit.BYTES_PER_S)
-        yield Choice(
-            "max_bandwidth_bytes_per_s",
-            intent.max_bandwidth_bytes_per_s,
-            f"the intent allows {most_sent}",
-        )
+    bandwidth = bandwidth_to_set(intent)
+    if bandwidth is None or intent.max_bandwidth_bytes_per_s is None:
+        return
+    most_sent = units.render(intent.max_bandwidth_bytes_per_s, Unit.BYTES_PER_S)
+    yield Choice("max_bandwidth_bytes_per_s", bandwidth, f"the intent allows {most_sent}")
+    if copies > 1:
+        together = f"{copies} disks are copied at a time, and the intent allows {most_sent}"
+        yield Choice(COPY_BANDWIDTH, copy_bandwidth(bandwidth, copies), together)
+
+
+def copy_bandwidth(bytes_per_s: int, copies: int) -> int:
+    """The limit of each of so many disks' copies, where all together may take so much."""
+    return max(1, bytes_per_s // copies)
 
 
 def _first_limit(intent: Intent, basis: Basis | None) -> tuple[int, str]:

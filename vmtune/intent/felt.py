@@ -77,8 +77,15 @@ class Felt:
             total_ms,
             None if self._cut_off else silence_ms,
             None if unseen or waited else self._hardest,
-            None if unseen else self._sent_bytes_per_s(),
+            None if unseen else self._most_with_copies(record),
         )
+
+    def _most_with_copies(self, record: Migration) -> float | None:
+        """What was sent of the memory, or of the disks before it in the mean."""
+        memory, took_ms = self._sent_bytes_per_s(), caught_up_ms(record.disks)
+        if memory is None or not took_ms:
+            return memory
+        return max(memory, sum(disk.copied_bytes for disk in record.disks) / took_ms * 1000)
 
     def _sent_bytes_per_s(self) -> float | None:
         """The most over a window; of a migration that is shorter, over all of it that was seen."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.intent.test_feasible import basis
+from tests.unit.intent.test_feasible import MIB, basis
 from vmtune.intent.bounds import highest_limit_ms
 from vmtune.intent.choosing import Offer, choose
 from vmtune.model.migration.intent import HARMLESS, Intent, Means
@@ -49,6 +52,23 @@ def test_postcopy_and_channels_are_not_mixed_where_qemu_does_not_take_both() -> 
     intent = Intent(100, may=(Means.POSTCOPY, *HARMLESS))
     apart = Offer(True, True, True, True, False, 8)
     assert values(intent, 0, 10_000, apart) == {"downtime_limit_ms": 27, "postcopy": True}
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_set"), [(125_000_000, 119 * MIB), (100 * MIB, 100 * MIB), (1_000_000, 1_000_000)]
+)
+def test_a_bandwidth_is_set_in_whole_mib_as_libvirt_takes_it(asked: int, is_set: int) -> None:
+    """1 Gbit/s is none; it is the most that keeps the intent's."""
+    found = values(Intent(500, max_bandwidth_bytes_per_s=asked), 0)
+    assert found["max_bandwidth_bytes_per_s"] == is_set
+    assert "copy_bandwidth_bytes_per_s" not in found
+
+
+def test_disks_that_are_copied_at_a_time_share_the_bandwidth() -> None:
+    intent = Intent(500, max_bandwidth_bytes_per_s=90 * MIB)
+    found = values(intent, 0, offer=replace(ALL, copies=3))
+    assert found["copy_bandwidth_bytes_per_s"] == 30 * MIB
+    assert "copy_bandwidth_bytes_per_s" not in values(intent, 0, offer=replace(ALL, copies=1))
 
 
 def test_what_the_user_sets_stays_and_is_named() -> None:

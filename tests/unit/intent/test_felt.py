@@ -87,6 +87,9 @@ def test_the_copy_of_disks_counts_for_the_deadline() -> None:
     deadline = next(each for each in stated.kept if each.goal is Goal.DEADLINE)
     assert (deadline.measured, deadline.kept) == (65.0, False)
     assert stated.steered_until_ms is None
+    two = (replace(disk, copied_bytes=50_000), replace(disk, copied_bytes=60_000))
+    happened = Felt(later).of(replace(copied, disks=two), TOTALS)
+    assert happened.most_bytes_per_s == 2000, "by both disks together, and 1000 of the memory"
     half = with_kept(copied, TOTALS, Felt(later[:10]))
     assert half is not None
     assert half.steered_until_ms == 55_900

@@ -27,11 +27,13 @@ from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range
 from vmtune.hypervisor.protocol import Driver
 from vmtune.intent.bounds import expect_beyond
+from vmtune.intent.choosing import copy_bandwidth
 from vmtune.intent.feasible import Basis
 from vmtune.model.host.facts import Connection, VmFacts
 from vmtune.model.migration.downtime import downtime_kept
 from vmtune.model.migration.forecast_basis import Figure
 from vmtune.model.migration.record import Migration, MigrationState
+from vmtune.model.tunables.rows.storage import COPY_BANDWIDTH
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.forecasts.kept import by_probe, keep
 from vmtune.services.forecasts.learning import (
@@ -177,6 +179,9 @@ class ForecastService:
             planned.desired.values
         ):
             values["max_bandwidth_bytes_per_s"] = limit_bytes_per_s
+            if planned.plan.disks:
+                each = copy_bandwidth(limit_bytes_per_s, len(planned.plan.disks))
+                values.setdefault(COPY_BANDWIDTH, each)
         known = _telling(past, values)
         throughput = expect_throughput(_sent(known), limit_on_wire(values))
         if throughput is None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from vmtune.errors import Blocked, InvalidInput, Problem
+from vmtune.intent.bounds import bandwidth_to_set
 from vmtune.intent.choosing import Chosen, Offer, choose
-from vmtune.intent.feasible import difference, nearest
-from vmtune.intent.pinned import contradiction
+from vmtune.intent.feasible import broken_by, difference, nearest
+from vmtune.intent.pinned import BANDWIDTH, LIMIT, contradiction
 from vmtune.model.host.facts import VmFacts
-from vmtune.model.migration.intent import Intent, Otherwise, describe, parse_intent
+from vmtune.model.migration.intent import Goal, Intent, Otherwise, describe, parse_intent
 from vmtune.model.migration.stated_intent import StatedIntent
 from vmtune.model.tunables.rows.reaper import ALONE_AT_THE_RINGS, REAPERS
 from vmtune.services.forecasts.forecasts import ForecastService
@@ -27,6 +28,8 @@ _RINGS_UNSAFE = {
     "ring_must_not_fill",
     "ring_reset_unknown",
 }
+_HELD_BY = {Goal.SILENCE: LIMIT, Goal.BANDWIDTH: BANDWIDTH}
+"""What holds a goal; where it cannot be set, nothing does."""
 _OFFERED = 3
 """How many of the nearest intents a refusal names."""
 
@@ -133,7 +136,7 @@ class IntentService:
             planned = await self._plans.plan(
                 vm, profile, revision, destination, values=given, steps=steps
             )
-        limit = intent.max_bandwidth_bytes_per_s
+        limit = bandwidth_to_set(intent)
         both = (planned.driver, await self._hosts.driver(destination))
         before = await look(both)
         basis = await self.forecasts.basis(planned, destination, limit)
@@ -141,6 +144,7 @@ class IntentService:
         pinned = frozenset(given) | frozenset(desired.values)
         broken = contradiction(intent, desired.values, desired.steps)
         offer = _offer(planned.facts, await free_cores(both, before))
+        offer = replace(offer, copies=len(planned.plan.disks))
         if not _may_fill_rings(planned):
             offer = replace(offer, dirty_ring_entries=0)
 
@@ -159,6 +163,9 @@ class IntentService:
         if "dirty_limit" in blocked:
             chosen, tried, blocked = await attempt(replace(offer, dirty_ring_entries=0))
         kept = [choice for choice in chosen.choices if choice.tunable not in blocked]
+        unheld = _unheld(intent, chosen, tried)
+        if unheld is not None:
+            chosen = replace(chosen, judgement=broken_by(unheld))
         stated = StatedIntent(
             intent,
             {choice.tunable: choice.reason for choice in kept},
@@ -173,7 +180,8 @@ class IntentService:
                 vm, profile, revision, destination, values=with_chosen, steps=steps
             )
         promised = None if chosen.judgement is None else chosen.judgement.kept
-        near = nearest(intent, basis)[:_OFFERED] if basis and promised is False else ()
+        offers = basis is not None and promised is False and unheld is None
+        near = nearest(intent, basis)[:_OFFERED] if basis and offers else ()
         return IntentPlan(
             with_chosen,
             stated,
@@ -182,6 +190,16 @@ class IntentService:
             tuple((difference(intent, other), other) for other in near),
             None if basis is None else basis.history,
         )
+
+
+def _unheld(intent: Intent, chosen: Chosen, tried: Planned) -> str | None:
+    """Why what holds a goal cannot be set; None where all can."""
+    names = {choice.tunable for choice in chosen.choices}
+    for finding in tried.plan.blockers():
+        for goal, name in _HELD_BY.items():
+            if finding.tunable == name in names and intent.goal(goal) is not None:
+                return f"{name} cannot be set: {finding.message}"
+    return None
 
 
 def _may_fill_rings(planned: Planned) -> bool:

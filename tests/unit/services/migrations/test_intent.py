@@ -14,6 +14,7 @@ from tests.support.fakes import VM
 from tests.support.world import World, world
 from vmtune.engine import dirty_probe
 from vmtune.errors import Blocked, InvalidInput
+from vmtune.model.findings.table import Finding
 from vmtune.model.host.facts import HostFacts
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.intent import Goal, dump_intent, parse_intent
@@ -84,6 +85,27 @@ async def test_a_value_that_breaks_the_intent_is_refused_beforehand(it: World, k
     trying = {**goals, "otherwise": "keep-trying"}
     record = await it.migrations.start(VM, "b", values=values, intent=trying)
     assert record.wanted["downtime_limit_ms"] == 700
+
+
+async def test_a_goal_that_nothing_can_hold_is_not_promised(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as by libvirt, which takes no bandwidth below 1 MiB/s."""
+    plans, name = it.migrations.intents._plans, "max_bandwidth_bytes_per_s"
+    plan = plans.plan
+
+    async def blocked(*what: Any, **more: Any) -> Planned:
+        found = await plan(*what, **more)
+        finding = Finding("not_whole_mib", name, {"value": "9", "whole": "1MiB/s"})
+        if name not in more["values"]:
+            return found
+        return replace(found, plan=replace(found.plan, findings=(*found.plan.findings, finding)))
+
+    monkeypatch.setattr(plans, "plan", blocked)
+    found = await it.migrations.intents.plan({"max_silence_ms": 500, **LIMITED}, VM, "b")
+    assert found.kept is False
+    assert f"{name} cannot be set: libvirt takes" in found.stated.forecast
+    assert name not in found.values
 
 
 async def test_what_cannot_be_kept_is_refused_before_anything_is_recorded(it: World) -> None:
