@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from vmtune.engine.steps.executor import StepExecutor
 from vmtune.intent.setbacks import came_of, in_force, left_to_others, too_late
@@ -84,4 +85,4 @@ class Steered:
         if found is not None:
             self._in_doubt = None
         if found:
-            self.steering = in_force(self.steering, done)
+            self.steering = replace(in_force(self.steering, done), failures=0)
