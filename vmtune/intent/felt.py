@@ -12,8 +12,11 @@ from vmtune.model.migration.stated_intent import Happened, StatedIntent, goals_k
 from vmtune.model.migration.steps import StepAction
 
 _WINDOW_MS = 1000
-_LEAST_WINDOW_MS = 300
+_LEAST_WINDOW_MS = 500
 """Of a migration that is over within the window: less says little."""
+_SLOT_MS = 100
+"""QEMU holds its limit over this time (BUFFER_DELAY in migration/migration.c), and sends at its
+beginning: within a window are the bytes of one slot more than it is long."""
 _SEEN_TO_THE_END_MS = 3000
 """A throttle that came later than this before the end was not seen."""
 
@@ -44,7 +47,7 @@ class Felt:
             self._window.popleft()
         since_ms, before = self._window[0]
         if sample.at_ms - since_ms >= _WINDOW_MS:
-            sent = (sample.transferred_bytes - before) / (sample.at_ms - since_ms) * 1000
+            sent = (sample.transferred_bytes - before) / (sample.at_ms - since_ms + _SLOT_MS) * 1000
             self._most_bytes_per_s = max(self._most_bytes_per_s or 0.0, sent)
 
     def __or__(self, other: Felt) -> Felt:
@@ -93,7 +96,9 @@ class Felt:
             return self._most_bytes_per_s
         (since_ms, before), (until_ms, after) = self._window[0], self._window[-1]
         took_ms = until_ms - since_ms
-        return (after - before) / took_ms * 1000 if took_ms >= _LEAST_WINDOW_MS else None
+        if took_ms < _LEAST_WINDOW_MS:
+            return None
+        return (after - before) / (took_ms + _SLOT_MS) * 1000
 
     def until_ms(self, total_ms: int, silence_ms: int) -> int | None:
         """When the migration was seen last, 0 for never; None where that was its end."""

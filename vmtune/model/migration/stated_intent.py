@@ -46,8 +46,9 @@ class GoalKept:
         return self.measured <= self.bound * (1 + _TOLERANCE.get(self.goal, 0.0))
 
 
-_TOLERANCE = {Goal.BANDWIDTH: 0.05}
-"""QEMU holds its bandwidth limit over tenths of a second, and sends what it has begun."""
+_TOLERANCE = {Goal.BANDWIDTH: 0.1}
+"""QEMU sends what it has begun, and on a busy host a sample is somewhat older or younger than its
+time."""
 
 
 @dataclass(frozen=True, slots=True)
