@@ -19,7 +19,7 @@ _AGAIN_MS, _AGAIN_MOST_MS = 1000, 30_000
 _DOUBLINGS = 5
 _OF_LEFT = 1 / 8
 """But no longer than this share of the time left."""
-_GIVEN_UP_AFTER = 2
+_GIVEN_UP_AFTER = 4
 """What was refused so often before is not tried again."""
 _THROTTLES = (
     "max_cpu_throttle_percent",

@@ -73,7 +73,8 @@ def test_where_postcopy_is_refused_the_migration_is_given_up() -> None:
 
 def test_a_throttle_that_is_always_refused_does_not_hold_up_the_limit() -> None:
     state = Steering(Intent(500, 60, 80, may=MAY), ALL, 100)
-    for number in range(3):
+    for number in range(5):
+        assert state.able.auto_converge
         after = replace(state, limit_ms=200, throttle_percent=50)
         state = came_of(state, after, Act(HARDER, ""), REFUSED, 1000 * number)
         assert (state.limit_ms, state.throttle_percent) == (100, 0)
