@@ -3843,7 +3843,7 @@ export interface components {
          * @description What can need attention, the most urgent first.
          * @enum {string}
          */
-        Concern: "post-copy paused" | "host unreachable" | "unknown end" | "failed" | "intent not kept" | "downtime exceeded" | "drifted" | "unreadable" | "pending restart";
+        Concern: "post-copy paused" | "host unreachable" | "unknown end" | "evacuation stopped" | "failed" | "intent not kept" | "downtime exceeded" | "drifted" | "unreadable" | "pending restart";
         /**
          * Connection
          * @description How a host's QEMUs are reached.
@@ -11424,7 +11424,7 @@ export interface components {
         SubjectView: {
             /**
              * Id
-             * @description UUID of the migration or VM; name of the host.
+             * @description UUID of the migration, evacuation or VM; name of the host.
              */
             id: string;
             /**
