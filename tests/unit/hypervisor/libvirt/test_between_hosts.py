@@ -14,38 +14,68 @@ SSH, TLS = "qemu+ssh://root@rack8/system", "qemu+tls://rack8/system"
 PEER = "operation failed: Failed to connect to remote libvirt URI"
 
 
+@pytest.mark.parametrize("begins", [f"{PEER} {{uri}}: ", ""])
 @pytest.mark.parametrize(
-    ("text", "cause", "remedy"),
+    ("uri", "text", "cause", "remedy"),
     [
         (
-            f"{PEER} {SSH}: Cannot recv data: Host key verification failed.: Connection reset by "
-            "peer",
-            f"the source's libvirt does not reach {SSH}: SSH does not know the host key of rack8 "
-            "(Host key verification failed.)",
+            SSH,
+            "Cannot recv data: Host key verification failed.: Connection reset by peer",
+            "SSH does not know the host key of rack8 (Host key verification failed.)",
             "run `ssh root@rack8 true` as root on the source host once",
         ),
         (
-            f"{PEER} {SSH}: Cannot recv data: root@rack8: Permission denied (publickey).: "
-            "Connection reset by peer",
+            SSH,
+            "Cannot recv data: root@rack8: Permission denied (publickey).: Connection reset by "
+            "peer",
             "rack8 does not accept the SSH key of root on the source host",
             "run `ssh-copy-id root@rack8` as root on the source host",
         ),
         (
-            f"{PEER} {TLS}: Unable to read TLS confirmation: Input/output error",
+            TLS,
+            "Unable to read TLS confirmation: Input/output error",
             "rack8 does not accept the client certificate of the source host",
             "/etc/pki/libvirt/clientcert.pem",
         ),
         (
-            f"{PEER} {TLS}: Unable to resolve address 'rack8' service '16514': Name or service "
-            "not known",
+            TLS,
+            "authentication failed: Failed to verify peer's certificate",
+            "the certificate of rack8 is not one for rack8",
+            "openssl s_client -connect rack8:16514",
+        ),
+        (
+            TLS,
+            "Unable to resolve address 'rack8' service '16514': Name or service not known",
             "the name rack8 is not known on the source host",
             "/etc/hosts of the source host",
         ),
         (
-            f"{PEER} {TLS}: unable to connect to server at 'rack8:16514': Connection refused",
+            TLS,
+            "unable to connect to server at 'rack8:16514': Connection refused",
             "nothing takes connections at port 16514 of rack8",
             "libvirtd-tls.socket",
         ),
+        (
+            "qemu+tcp://rack8/system",
+            "authentication failed: authentication failed",
+            "rack8 does not accept the name and password of the source host",
+            "/etc/libvirt/auth.conf",
+        ),
+    ],
+)
+def test_that_libvirt_is_not_reached_is_told(
+    uri: str, text: str, cause: str, remedy: str, begins: str
+) -> None:
+    """As libvirt passes it on, and with the words that it has for it, too."""
+    (problem,) = with_cause(uri, LibvirtRefused(begins.format(uri=uri) + text, 38)).problems
+    assert problem.message.startswith(f"the source's libvirt does not reach {uri}: ")
+    assert cause in problem.message
+    assert remedy in problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "remedy"),
+    [
         (
             f"{PEER} {TLS}: something new",
             f"the source's libvirt does not reach {TLS}: something new",
@@ -93,6 +123,10 @@ def test_a_cause_is_told_with_what_mends_it(text: str, cause: str, remedy: str) 
         "operation failed: migration out job: unexpectedly failed",
         "Requested operation is not valid: domain is not running",
         "internal error: unable to execute QEMU command 'cont': Failed to get \"write\" lock",
+        "Cannot recv data: Connection reset by peer",
+        "End of file while reading data: Input/output error",
+        "operation failed: job 'migration out' failed: Unable to write to socket: Connection timed "
+        "out",
     ],
 )
 def test_other_refusals_are_passed_on_as_they_are(text: str) -> None:
@@ -107,8 +141,8 @@ def test_a_cancelled_one_stays_cancelled() -> None:
 
 @given(st.text(max_size=300), st.sampled_from(["", f"{PEER} {TLS}: ", f"{PEER} {SSH}: "]))
 def test_any_text_gives_one_line_and_a_remedy_or_nothing(text: str, begins: str) -> None:
-    known = why(begins + text)
-    assert (known is None) <= (begins == "")
+    known = why(TLS, begins + text)
+    assert known is not None or not begins
     if known is not None:
         message, remedy = known
         assert "\n" not in message

@@ -3,7 +3,8 @@ words, and what corrects it.
 
 The source's libvirt daemon connects to the destination's by the peer URI, with root's keys and
 certificates; then it, or QEMU, connects to where the VM is to arrive. The texts of the first are
-those of :mod:`vmtune.hypervisor.libvirt.reach`. The lab provokes them again.
+those of :mod:`vmtune.hypervisor.libvirt.reach`, which libvirt passes on as they are. The lab
+provokes them again.
 """
 
 from __future__ import annotations
@@ -11,9 +12,17 @@ from __future__ import annotations
 import re
 
 from vmtune.hypervisor.libvirt.errors import OPERATION_ABORTED, LibvirtRefused
-from vmtune.hypervisor.libvirt.reach import SOURCE, explain, said
+from vmtune.hypervisor.libvirt.reach import SOURCE, Remote, explain, said
 
-_PEER = re.compile(r"remote libvirt URI (\S+): (.*)", re.DOTALL)
+_PEER = re.compile(r"remote libvirt URI \S+: (.*)", re.DOTALL)
+_OPENING = re.compile(
+    r"^(internal error: )?(Cannot recv data|End of file while reading data): .|"
+    "Unable to read TLS confirmation|Failed to verify (peer's|client's) certificate|"
+    "Our own certificate|client certificate |Cannot read (CA|client) certificate|"
+    "authentication (failed|unavailable)|libssh|SASL",
+    re.DOTALL,
+)
+"""What fails only while a connection to a libvirt daemon is opened, if a row of reach knows it."""
 _ARRIVAL = re.compile(
     # libvirt's words, and QEMU's
     r"(?:unable to connect to server at|[Ff]ailed to connect to) '(?P<to>[^']+):(?P<port>\d+)': "
@@ -21,7 +30,7 @@ _ARRIVAL = re.compile(
     re.DOTALL,
 )
 _NO_ADDRESS = re.compile(
-    r"Unable to resolve address '(?P<libvirt>[^']+)' service|"
+    r"Unable to resolve address '(?P<libvirt>[^']+)' service '(?P<port>\d+)'|"
     r"address resolution failed for (?P<qemu>\S+):\d+"
 )
 _OTHER_NAME = re.compile(r"[Cc]ertificate does not match the hostname (\S+)")
@@ -33,35 +42,47 @@ def with_cause(uri: str, refusal: LibvirtRefused) -> LibvirtRefused:
 
     :return: *refusal* itself where it is anything else.
     """
-    known = None if refusal.number == OPERATION_ABORTED else why(refusal.message)
+    known = None if refusal.number == OPERATION_ABORTED else why(uri, refusal.message)
     if known is None:
         return refusal
     message, remedy = known
     return LibvirtRefused(message, refusal.number, remedy=remedy)
 
 
-def why(message: str) -> tuple[str, str] | None:
+def why(uri: str, message: str) -> tuple[str, str] | None:
     """What failed on the way, in one line with *message*'s own words, and the remedy.
 
+    :param uri: the destination's peer URI.
     :param message: libvirt's, of a migration.
     :return: None for other texts.
     """
     peer = _PEER.search(message)
+    words = message if peer is None else peer[1]
+    known = None
+    if peer is not None or _OPENING.search(message) or _names_port_of(uri, message):
+        known = explain(uri, words, SOURCE)
+    if known is not None:
+        cause, remedy = known
+        return f"the source's libvirt does not reach {uri}: {cause} ({said(words)})", remedy
     if peer is not None:
-        uri, words = peer.groups()
-        cause, remedy = explain(uri, words, SOURCE) or (
-            "",
+        return (
+            f"the source's libvirt does not reach {uri}: {said(words)}",
             f"run `virsh -c {uri} hostname` as root on the source host; it has to work without a "
             "question",
         )
-        shown = f"{cause} ({said(words)})" if cause else said(words)
-        return f"the source's libvirt does not reach {uri}: {shown}", remedy
     for look in (_of_arrival, _of_name, _of_certificate):
         known = look(message)
         if known is not None:
             cause, remedy = known
             return f"{cause} ({said(message)})", remedy
     return None
+
+
+def _names_port_of(uri: str, message: str) -> bool:
+    """Whether it is the destination's libvirt that was to be connected to, by its port."""
+    remote = Remote.of(uri)
+    found = _ARRIVAL.search(message) or _NO_ADDRESS.search(message)
+    return found is not None and remote is not None and found["port"] == str(remote.port)
 
 
 def _of_arrival(message: str) -> tuple[str, str] | None:
