@@ -57,8 +57,11 @@ class Bursts:
             in_ms = sent / self.burst_bytes_per_s * 1000
             took_ms, remaining = took_ms + in_ms, 0.0
             self.at_ms, self.used_bytes = self.at_ms + in_ms, self.used_bytes + sent
-        took_ms += _SYNCHRONISED_MS
-        self.at_ms += _SYNCHRONISED_MS
+        self.wait(_SYNCHRONISED_MS)
+        return took_ms + _SYNCHRONISED_MS, remaining
+
+    def wait(self, for_ms: float) -> None:
+        """Time goes by in which nothing is sent."""
+        self.at_ms += for_ms
         if self.at_ms >= WINDOW_MS:
             self.at_ms = self.used_bytes = 0.0
-        return took_ms, remaining

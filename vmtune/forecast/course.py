@@ -198,25 +198,51 @@ class _Progress:
         return self.passes >= self.fewest_passes
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """One pass.
+
+    :param done_bytes: of memory, sent or passed over.
+    :param sent_bytes: of these, what was used.
+    :param left_bytes: what was used and is not sent yet.
+    :param unused_bytes: what was never used and is not passed over yet.
+    """
+
+    ms: float
+    done_bytes: float
+    sent_bytes: float
+    left_bytes: float
+    unused_bytes: float = 0.0
+
+
 def _send(
     moment: Moment, number: int, remaining: float, here: Conditions, bursts: Bursts | None
-) -> tuple[float, float]:
-    """Send in one pass.
-
-    :return: how long it takes, in ms, and how much of what remains is sent or passed over.
-    """
+) -> _Sent:
     share, threshold = moment.used_share if number == 1 else 1.0, here.threshold_bytes
-    passed_over = (1 - share) / moment.passed_over_bytes_per_s * 1000
     if bursts is not None:
-        wire_share = max(_LEAST_SHARE, here.wire_share * share)
-        pass_ms, left = bursts.send(remaining, wire_share, threshold)
-        # What was never used lies together: while QEMU passes over it, it sends nothing.
-        return pass_ms + (remaining - left) * passed_over, remaining - left
+        return _burst(moment, remaining, share, here, bursts)
     to_send = max(0.0, remaining - threshold)
-    pass_ms = max(here.sending_ms(to_send * share), to_send * passed_over)
+    passed_over_ms = to_send * (1 - share) / moment.passed_over_bytes_per_s * 1000
+    pass_ms = max(here.sending_ms(to_send * share), passed_over_ms)
     if number > 1 or moment.since_clean_ms == 0:
         pass_ms = max(pass_ms, _SHORTEST_PASS_MS)
-    return pass_ms, min(remaining, max(to_send, pass_ms / here.sending_ms(share)))
+    to_send = min(remaining, max(to_send, pass_ms / here.sending_ms(share)))
+    left = remaining - to_send
+    return _Sent(pass_ms, to_send, to_send * share, left * share, left * (1 - share))
+
+
+def _burst(
+    moment: Moment, remaining: float, share: float, here: Conditions, bursts: Bursts
+) -> _Sent:
+    """What is used first, then what was never used: that lies together, and while QEMU passes
+    over it, it sends nothing."""
+    used, unused, threshold = remaining * share, remaining * (1 - share), here.threshold_bytes
+    wire_share = max(_LEAST_SHARE, here.wire_share)
+    pass_ms, left = bursts.send(used, wire_share, max(0.0, threshold - unused))
+    over = 0.0 if left > 0 else max(0.0, unused - threshold)
+    over_ms = over / moment.passed_over_bytes_per_s * 1000
+    bursts.wait(over_ms)
+    return _Sent(pass_ms + over_ms, used - left + over, used - left, left, unused - over)
 
 
 def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
@@ -231,16 +257,15 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
     starts = deque([(0.0, 0.0, remaining + sent)])
     written_ms, sent_all, all_sent = clean_ms, sent, False
     for number in range(1, _MOST_PASSES + 1):
-        share = moment.used_share if number == 1 else 1.0
         here, does = conditions.in_pass(number), conditions.does_share(throttle.percent)
-        pass_ms, to_send = _send(moment, number, remaining, here, bursts)
-        left_ms += pass_ms
-        on_wire += to_send * share * here.wire_share
-        sent += to_send * share
-        dirtied = curve.dirty_bytes((clean_ms + pass_ms) * does)
-        left = remaining - to_send
-        written_ms += pass_ms * does
-        sent_all += to_send
+        done = _send(moment, number, remaining, here, bursts)
+        left_ms += done.ms
+        on_wire += done.sent_bytes * here.wire_share
+        sent += done.sent_bytes
+        dirtied = curve.dirty_bytes((clean_ms + done.ms) * does)
+        left, unused = done.left_bytes, done.unused_bytes
+        written_ms += done.ms * does
+        sent_all += done.done_bytes
         while len(starts) > 1 and sent_all - starts[1][1] >= starts[1][2]:
             starts.popleft()
         all_sent = all_sent or sent_all - starts[0][1] >= starts[0][2]
@@ -248,9 +273,10 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
             # What was dirty then was sent since: what is dirty now was written since.
             dirty = min(left + dirtied, curve.dirty_bytes(written_ms - starts[0][0]))
             left = min(left, max(0.0, dirty - dirtied))
-        remaining = left * share + dirtied
-        if left + dirtied <= threshold * (1 + _ROUNDING):
+        remaining = left + dirtied
+        if remaining + unused <= threshold * (1 + _ROUNDING):
             silence_ms = conditions.silence_ms(remaining)
+            silence_ms += unused / moment.passed_over_bytes_per_s * 1000
             on_wire += remaining * conditions.wire_share
             left_ms += silence_ms
             return Course(True, left_ms, silence_ms, number, on_wire, least, throttle.percent)

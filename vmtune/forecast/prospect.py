@@ -72,7 +72,13 @@ def used_bytes(probe: DirtyProbe) -> Range:
     most = float(probe.memory_bytes)
     dirtied = min(most, max(point.dirty_bytes for point in probe.points))
     if probe.held_bytes is not None and probe.contents is not None:
-        return held_range(probe.held_bytes, probe.memory_bytes, probe.contents)
+        held = held_range(probe.held_bytes, probe.memory_bytes, probe.contents)
+        backed = 0.0 if probe.used_bytes is None else float(probe.used_bytes - _QEMU_ITSELF_BYTES)
+        if not held.low <= backed <= held.high:
+            return held
+        # It holds no pages of zeros that the sample would tell from none, and is exact then.
+        by = backed / held.likely
+        return Range(held.low * by, backed, min(most, max(backed, held.high * by)))
     if probe.used_bytes is None:
         return Range(dirtied, most, most)
     guests = max(probe.used_bytes - _QEMU_ITSELF_BYTES, dirtied, 1.0)

@@ -92,6 +92,25 @@ def test_what_was_never_used_is_passed_over_after_what_is_sent() -> None:
     assert course.left_ms == pytest.approx(2000 + 800, rel=0.05)
 
 
+def test_what_remains_when_it_stops_is_memory_that_was_never_used() -> None:
+    """Which a high downtime limit does not make the guest wait for."""
+    beginning = Moment(1000 * MB, used_share=0.2, passed_over_bytes_per_s=1e9)
+    course = follow(DirtyCurve(()), beginning, replace(LIMITED, downtime_limit_ms=500))
+    assert course.sent_bytes == pytest.approx(200 * MB)
+    # All that was used, in 19 whole waits and a burst, and 750 of 800 MB passed over.
+    assert course.left_ms == pytest.approx(1900 + 10 + 800, abs=5)
+    assert course.silence_ms == pytest.approx(50)
+
+
+def test_passing_over_takes_of_the_time_in_which_it_would_wait() -> None:
+    """As much again may be sent when the tenth of a second is over."""
+    sending = bursts()
+    sending.send(5 * MB, 1.0, 0)
+    sending.wait(40)
+    took_ms, _ = sending.send(9 * MB, 1.0, 0)
+    assert took_ms == pytest.approx(100 - 47 + 4 + 2)
+
+
 def test_auto_converge_ends_under_a_limit_what_would_not() -> None:
     throttled = replace(LIMITED, auto_converge=AutoConverge())
     course = follow(writer(130), Moment(500 * MB), throttled)

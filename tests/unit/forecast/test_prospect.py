@@ -112,6 +112,17 @@ def test_pages_of_zeros_are_not_sent_in_the_first_pass() -> None:
     assert known.sent_bytes.high < 0.8 * unknown.sent_bytes.high
 
 
+def test_what_is_backed_is_taken_where_the_sample_does_not_contradict_it() -> None:
+    """The sample errs by some percent; what the process has in memory does not."""
+    sampled = holding(0.5, 1.0)
+    backed = replace(sampled, used_bytes=(510 + 40) * MIB)
+    assert used_bytes(backed).likely == 510 * MIB
+    assert used_bytes(backed).low < 500 * MIB < used_bytes(backed).high
+    zeros = replace(sampled, used_bytes=(900 + 40) * MIB)
+    assert used_bytes(zeros) == used_bytes(replace(sampled, used_bytes=None))
+    assert used_bytes(zeros).likely == 500 * MIB
+
+
 def test_how_well_pages_are_packed_narrows_the_bounds() -> None:
     known = expect(holding(0.0, 0.1), path(100), LIMITS, compressed=True, errors=EXACT)
     unknown = expect(probe(10), path(100), LIMITS, compressed=True, errors=EXACT)
