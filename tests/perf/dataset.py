@@ -35,6 +35,7 @@ COUNT = 100
 _WITHIN_S = 180
 """A probe and a migration take less by far: what takes longer hangs, and must not hold up the
 rest."""
+_NOT_RUN = "not run"
 _GOES_ON = (RunState.COMPLETED, RunState.NOT_CONVERGED)
 _Migration = dict[str, Any]  # any: JSON
 
@@ -63,7 +64,7 @@ async def migrate_all(
                 raise
             except (VmtuneError, TimeoutError) as error:
                 failure = str(error) or f"it took more than {_WITHIN_S} s"
-                to(_asked(one) | {"state": "not run", "failure": failure})
+                to(_asked(one) | {"state": _NOT_RUN, "failure": failure})
                 again = True
             else:
                 to(_asked(one) | _seen(went) | {"probe": probed, "load": went.load})
@@ -130,9 +131,10 @@ def probe_of(
 
 def collect(results: Path, count: int, seed: int) -> list[_Migration]:
     """The first *count* migrations of *seed*, by number. Those that the file *results* does not
-    have are done, and appended to it."""
+    have, or that the machine failed, are done and appended to it."""
     results.parent.mkdir(parents=True, exist_ok=True)
-    have = {one["number"]: one for one in _stored(results)}
+    stored = {one["number"]: one for one in _stored(results)}
+    have = {number: one for number, one in stored.items() if one["state"] != _NOT_RUN}
     missing = (number for number in range(count) if number not in have)
     with results.open("a") as file:
 
@@ -177,7 +179,15 @@ def main() -> None:
     results = Path(sys.argv[1]) / "migrations.jsonl"
     if seed == SEED and not results.exists():
         dataset_file.unpack_lines(dataset_file.PUBLISHED, results)
+    if others := of_other_draws(results, seed):
+        sys.exit(f"{results} has migrations that are not drawn like this: {others[:10]}")
     collect(results, count, seed)
+
+
+def of_other_draws(results: Path, seed: int) -> list[int]:
+    """The numbers of those that are there and are not as they are drawn, by another seed or before
+    drawing was changed: what is added to them could not be published."""
+    return [one["number"] for one in _stored(results) if not dataset_file.is_drawn(one, seed)]
 
 
 if __name__ == "__main__":

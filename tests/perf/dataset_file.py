@@ -107,9 +107,9 @@ def publish(results: Path, file: Path = PUBLISHED, sheet: Path = SHEET) -> str:
     return f"{len(migrations)} migrations, {len(before)} of them published before; {size} bytes"
 
 
-def is_drawn(migration: _Migration) -> bool:
+def is_drawn(migration: _Migration, seed: int = SEED) -> bool:
     """Whether it is what its number is drawn as."""
-    asked = drawn(SEED, migration["number"])
+    asked = drawn(seed, migration["number"])
     return (
         (migration["profile"], migration["kind"]) == (asked.profile, asked.kind)
         and migration["workload"] == asdict(asked.scenario.workload)

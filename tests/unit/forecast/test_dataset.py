@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,17 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from tests.perf.dataset import collect, probe_of
-from tests.perf.dataset_drawn import OF_ONE_WORKLOAD, REPEATED, SEED, drawn, repeats, workload_of
+from tests.perf import dataset
+from tests.perf.dataset import collect, of_other_draws, probe_of
+from tests.perf.dataset_drawn import (
+    OF_ONE_WORKLOAD,
+    REPEATED,
+    SEED,
+    Drawn,
+    drawn,
+    repeats,
+    workload_of,
+)
 from tests.perf.dataset_file import (
     PUBLISHED,
     SHEET,
@@ -234,6 +244,37 @@ def test_a_torn_last_line_is_cut_off_and_the_rest_is_kept(tmp_path: Path) -> Non
     assert collect(lines, 2, SEED) == [OTHER, MIGRATION]
     assert read_lines(lines) == [OTHER, MIGRATION]
     assert lines.read_text().endswith("}\n")
+
+
+def test_a_folder_of_other_draws_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Hours later it could not be published."""
+    ours = [drawn_migration(0), drawn_migration(340)]
+    other = drawn_migration(341) | {"workload": drawn_migration(0)["workload"]}
+    lines = collected(tmp_path / "a", [*ours, other]) / "migrations.jsonl"
+    assert of_other_draws(lines, SEED) == [341]
+    assert of_other_draws(lines, SEED + 1) == [0, 340, 341]
+    assert of_other_draws(collected(tmp_path / "b", ours) / "migrations.jsonl", SEED) == []
+    assert of_other_draws(tmp_path / "none.jsonl", SEED) == []
+
+
+def test_what_the_machine_failed_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[int] = []
+
+    async def migrate_all(
+        group: list[Drawn], at: Path, probed: object, to: Callable[[dict[str, Any]], None]
+    ) -> None:
+        for one in group:
+            done.append(one.number)
+            to(drawn_migration(one.number, state="completed"))
+
+    monkeypatch.setattr(dataset, "migrate_all", migrate_all)
+    failed = drawn_migration(1, state="not run", totals=None, failure="no")
+    lines = collected(tmp_path / "a", [drawn_migration(0), failed]) / "migrations.jsonl"
+    assert [one["state"] for one in collect(lines, 3, SEED)][1:] == ["completed"] * 2
+    assert done == [1, 2]
+    assert {one["number"]: one["state"] for one in read_lines(lines)}[1] == "completed"
 
 
 def test_the_published_migrations_are_still_drawn() -> None:
