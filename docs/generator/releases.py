@@ -52,16 +52,18 @@ def page() -> str:
 
 
 def _rows(pair: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    profiles = dict.fromkeys(each["profile"] for each in pair["migrations"])
+    failed = pair.get("failed", [])
+    profiles = dict.fromkeys([*(each["profile"] for each in pair["migrations"]), *failed])
     for profile in profiles:
         done = {each["to"]: each for each in pair["migrations"] if each["profile"] == profile}
+        missing = "failed, or nothing was seen in force" if profile in failed else "not seen"
         both = [set(each["effective"]) for each in done.values()]
         in_force = sorted(set.intersection(*both)) if len(done) == 2 else []
         yield (
             _release(pair, "older"),
             _release(pair, "newer"),
             profile,
-            *("completed" if to in done else "not seen" for to in ("newer", "older")),
+            *("completed" if to in done else missing for to in ("newer", "older")),
             ", ".join(f"[{code(name)}](tunables.md#{name})" for name in in_force),
         )
 

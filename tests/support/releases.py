@@ -76,6 +76,7 @@ def versions(live: Live) -> dict[str, dict[str, str]]:
 
 
 _VERSIONS = ("older_has", "newer_has")
+_DIRECTIONS = ("newer", "older")
 
 
 def record(
@@ -102,9 +103,12 @@ def record(
         kept = {}
     tried = migrations or {}
     rows = [each for each in kept.get("migrations", []) if each["profile"] not in tried]
+    failed = {name for name in kept.get("failed", []) if name not in tried}
+    failed |= {name for name, done in tried.items() if len(done) < len(_DIRECTIONS)}
     of_pairs[older, newer] = kept | seen | {
         "older": older,
         "newer": newer,
+        "failed": sorted(failed),
         "migrations": rows + [each for done in tried.values() for each in done],
         "transports": kept.get("transports", {}) | (transports or {}),
     }  # fmt: skip

@@ -59,7 +59,7 @@ def test_each_pair_of_releases_has_a_row_for_each_profile_and_each_transport() -
     profiles = [
         pair["older_has"]["qemu"]
         for pair in seen
-        for _ in {each["profile"] for each in pair["migrations"]}
+        for _ in {each["profile"] for each in pair["migrations"]} | {*pair.get("failed", [])}
     ]
     transports = [
         (pair["older_has"]["qemu"], ", ".join(succeeded))

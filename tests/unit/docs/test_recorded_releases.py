@@ -40,6 +40,7 @@ def test_what_was_not_tried_again_stays(file: Path) -> None:
     record(transports={"tcp": ALL})
     record(migrations={"encrypted": PLAIN[:0]})
     assert kept(file)["migrations"] == PLAIN
+    assert kept(file)["failed"] == ["encrypted"]
     assert kept(file)["transports"] == {"ssh": ALL, "tls": ALL, "tcp": ALL}
     assert kept(file)["stays"] == "machine_not_offered"
 
@@ -49,6 +50,9 @@ def test_what_failed_now_does_not_stay(file: Path) -> None:
     record(migrations={"plain": PLAIN[:1]}, stays="")
     assert kept(file)["transports"] == {"ssh": ["plan"], "tls": ALL}
     assert (kept(file)["migrations"], kept(file)["stays"]) == (PLAIN[:1], "")
+    assert kept(file)["failed"] == ["plain"]
+    record(migrations={"plain": PLAIN})
+    assert kept(file)["failed"] == []
 
 
 def test_what_other_versions_did_does_not_stay(file: Path) -> None:
