@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.axe import CONTRAST, faults
-from tests.support.browser import NARROW, settled, tab
+from tests.support.browser import NARROW, Watch, settled, tab
 from tests.support.live import Live, wait_for
 from tests.web.test_vms import choose
 from vmtune import lab
@@ -226,4 +226,22 @@ def test_the_apis_own_words_keep_nobody_out(page: Page) -> None:
     page.goto(f"/api/v1/docs/plain?csrf={word}")
     expect(page.get_by_role("heading", name="HTTP API")).to_be_visible()
     found = faults(page)
+    assert not found, "\n".join(found)
+
+
+def test_the_page_of_the_api_keeps_nobody_out(page: Page, watch: Watch) -> None:
+    watch.refusals |= {"401"}  # its address is typed
+    page.goto("/")
+    page.goto("/api/v1/docs")
+    page.get_by_placeholder("Filter by tag").fill("add_host")
+    operation = page.locator("#operations-hosts-add_host")
+    operation.get_by_role("button").first.click()
+    operation.get_by_role("button", name="Try it out").click()
+    expect(page.get_by_role("textbox", name="Request body")).to_be_visible()
+    found = [f"light: {each}" for each in faults(page)]
+    page.evaluate("document.documentElement.classList.add('dark-mode')")
+    found += [f"dark: {each}" for each in faults(page, only=CONTRAST)]
+    page.get_by_role("button", name="Authorize").first.click()
+    expect(page.get_by_role("button", name="Close").first).to_be_visible()
+    found += [f"sign-in: {each}" for each in faults(page, without=CONTRAST)]
     assert not found, "\n".join(found)
