@@ -114,9 +114,12 @@ def too_wide(page: Page) -> str:
     return f"cut off at the right: {cut}" if cut else ""
 
 
+_AT_ONCE = "*, *::before, *::after { transition: none !important }"
+
+
 def darken(page: Page) -> None:
     """As the switch does, and at once: colours that are just changing would be judged."""
-    page.add_style_tag(content="*, *::before, *::after { transition: none !important }")
+    page.add_style_tag(content=_AT_ONCE)
     page.evaluate("document.documentElement.classList.add('pf-v6-theme-dark')")
 
 
@@ -239,6 +242,7 @@ def test_the_page_of_the_api_keeps_nobody_out(page: Page, watch: Watch) -> None:
     operation.get_by_role("button", name="Try it out").click()
     expect(page.get_by_role("textbox", name="Request body")).to_be_visible()
     found = [f"light: {each}" for each in faults(page)]
+    page.add_style_tag(content=_AT_ONCE)
     page.evaluate("document.documentElement.classList.add('dark-mode')")
     found += [f"dark: {each}" for each in faults(page, only=CONTRAST)]
     page.get_by_role("button", name="Authorize").first.click()

@@ -62,6 +62,10 @@ const tell = () => {
   }
   for (const each of api.querySelectorAll(".body-param textarea")) name(each, "Request body");
   name(api.querySelector(".close-modal"), "Close");
+  // What stands on them is not what they are called.
+  for (const each of api.querySelectorAll(".auth-btn-wrapper button")) {
+    each.removeAttribute("aria-label");
+  }
 };
 const PARTS = [
   [".information-container", "region", "About this API"],
