@@ -116,6 +116,9 @@ def test_picture_of_a_comparison(compared: str, page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 1040})  # down to the last verdict
     page.goto(f"/bench/compare?campaign={compared}")
     settled(page)
+    # Which metrics are shown, and the charts, come after the verdict.
+    expect(page.get_by_text("Longest silence of the guest").first).to_be_visible()
+    expect(page.locator("canvas").first).to_be_visible()
     page.get_by_role("heading", name=re.compile("^tuned compared to stock")).evaluate(_TO_TOP)
     picture(page, "compare")
 

@@ -163,7 +163,8 @@ class Page(HTMLParser):
 TAGS = {
     "html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "p", "span", "ul",
     "li", "b", "figure", "figcaption", "svg", "path", "rect", "text", "tspan", "circle", "section",
-    "div", "table", "thead", "tbody", "tr", "th", "td", "small", "dl", "dt", "dd", "footer",
+    "div", "table", "thead", "tbody", "tr", "th", "td", "small", "dl", "dt", "dd", "main",
+    "footer",
 }  # fmt: skip
 
 
