@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,29 +26,23 @@ from vmtune.engine.copy_watch import CopyWatch
 from vmtune.engine.end_state import Evidence
 from vmtune.engine.expectation import Expectation
 from vmtune.engine.finalize import THROTTLES, CarryOver, finalize
+from vmtune.engine.made_images import make_images
 from vmtune.engine.notes import Hosts, Notes
+from vmtune.engine.ownership import Ownership
 from vmtune.engine.postcopy_watch import GuestLost, PostcopyWatch
 from vmtune.engine.read_back import read_running
-from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
+from vmtune.engine.reaper.of_record import full_rings_kill, reaper_of, refuse_without_reaper
 from vmtune.engine.source_images import settle_source_images
 from vmtune.engine.steering import begin_steering
 from vmtune.engine.watch import watch
-from vmtune.errors import (
-    CommandRefused,
-    InvalidInput,
-    NotFound,
-    Problem,
-    TooLate,
-    VmtuneError,
-)
+from vmtune.errors import CommandRefused, NotFound, Problem, TooLate, VmtuneError
 from vmtune.forecast.outlook import Outlook
-from vmtune.hypervisor.leftovers import ImagesLeft
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.intent.felt import Felt, with_kept
 from vmtune.model.host.facts import Connection
 from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
-from vmtune.model.migration.disks import about_to_be_made, caught_up_ms, to_copy
+from vmtune.model.migration.disks import caught_up_ms
 from vmtune.model.migration.prior import PriorSettings
 from vmtune.model.migration.record import (
     AbortState,
@@ -60,7 +54,6 @@ from vmtune.model.migration.record import (
     Trigger,
 )
 from vmtune.model.plan.changes import Change, in_order, undo
-from vmtune.model.plan.outcome import Status
 from vmtune.model.plan.plan import Plan
 from vmtune.model.plan.readback import before_starting, in_setup
 from vmtune.model.tunables.registry import TunableRegistry
@@ -72,14 +65,6 @@ CANCELS_WITHIN_S = 30.0
 multifd, 7.2 was seen not to in two minutes: its migration thread waited for channels that had ended
 (multifd_send_sync_main in QEMU's migration/multifd.c)."""
 
-BEGINS_WITHIN_S = 3.0
-"""How long after a restart a migration may take to show that was ordered just before. libvirt
-begins its job within milliseconds of the call, which it executes though the caller is gone."""
-CALLED_WITHIN_S = 30.0
-"""How long after its record says that it starts a migration may have begun and still be taken for
-it: before the call both hosts are asked, and a host that hangs takes its time."""
-_CLOCKS_DIFFER_S = 1.0
-_LOOK_EVERY_S = 0.1
 _HANGS = Problem(
     "vm",
     "cancel_hangs",
@@ -163,9 +148,9 @@ class MigrationSession:
         self._read_back = False
         self._active = False
         self._cancelling_since: float | None = None
-        self._anothers = False
         self._switched = False
         self._felt = Felt()
+        self._ownership = Ownership(hosts, self._clock)
         self._postcopy = PostcopyWatch(hosts, notes, self._clock)
         self._disks = CopyWatch(hosts, notes)
 
@@ -191,48 +176,20 @@ class MigrationSession:
 
     async def find_running(self) -> bool:
         """Whether a migration that was started before runs; samples then keep counting from its
-        start. False if it ended unobserved, or never began: one that was just being started is
-        given :data:`BEGINS_WITHIN_S`, since its call may be under way still. False, too, if what
-        runs is another client's (:meth:`_is_anothers`)."""
+        start. False if it ended unobserved, or never began, or if what runs is another client's;
+        see :meth:`~vmtune.engine.ownership.Ownership.runs`."""
         record = await self.notes.record()
         if self.handle is None and record.started_at is not None:
             since = datetime.now(UTC) - record.started_at
             self._started = self._clock.now() - since.total_seconds()
-        starting = self.handle is None and record.state is MigrationState.STARTING
-        deadline = self._clock.now() + (BEGINS_WITHIN_S if starting else 0)
-        while True:
-            try:
-                snapshot = await (await self.hosts.source()).migration(record.vm)
-            except NotFound:
-                return False
-            if snapshot.status.running or self._clock.now() >= deadline:
-                return snapshot.status.running and not await self._is_anothers(record)
-            await self._clock.sleep(_LOOK_EVERY_S)
-
-    async def _is_anothers(self, record: Migration) -> bool:
-        """Whether the migration that runs was begun by another client: before this one was called,
-        or long after an earlier process died that had not called yet or was refused. Once this one
-        was seen to run it is known, and only its age tells as long as it was not."""
-        if record.trigger is Trigger.OBSERVED:
-            return False  # another client's from the beginning, and begun before it was seen
-        if self.handle is not None or record.state is not MigrationState.STARTING:
-            return False
-        if record.started_at is None or self._anothers:
-            return self._anothers
-        with suppress(VmtuneError):
-            for_ms = await (await self.hosts.source()).migrating_ms(record.vm)
-            since_s = (datetime.now(UTC) - record.started_at).total_seconds()
-            if for_ms is not None and since_s >= 0:  # else the clock was set back
-                after_s = since_s - for_ms / 1000
-                self._anothers = not -_CLOCKS_DIFFER_S <= after_s <= CALLED_WITHIN_S
-        return self._anothers
+        return await self._ownership.runs(record, called_here=self.handle is not None)
 
     @asynccontextmanager
     async def controlled(self) -> AsyncIterator[None]:
         """Run the record's reaper and convergence steps during the block. Continues an earlier
         process's work. A blocked tunable blocks its controller."""
         record = await self.notes.record()
-        reaper = _reaper(record)
+        reaper = reaper_of(record)
         resumed = self.handle is None and record.started_at is not None and record.steps
         controllers = self.controllers = Controllers(
             await self.hosts.source(),
@@ -243,7 +200,7 @@ class MigrationSession:
                 record.reaper, record.step_records, await self.notes.samples() if resumed else ()
             ),
             note_step=self.notes.step,
-            unpaused=reaper is not None and await self._full_rings_kill(),
+            unpaused=reaper is not None and await full_rings_kill(self.hosts),
             steering=await begin_steering(record, await self.hosts.source()),
             shadow=record.intent is not None and record.intent.shadow,
             held=self._origin.holds_steps,
@@ -267,13 +224,6 @@ class MigrationSession:
         """
         self._controllers.let_steps_act(manager)
 
-    async def _full_rings_kill(self) -> bool:
-        """Whether the source's kernel empties rings in part, so that the reaper may make no pause;
-        see :mod:`vmtune.model.preflight.rings`."""
-        with suppress(VmtuneError):
-            return (await (await self.hosts.source()).host_facts()).ring_reset_ends_early is True
-        return False
-
     async def start(self, plan: Plan) -> None:
         """Start the migration that was prepared. Call it while :meth:`controlled`.
 
@@ -281,7 +231,7 @@ class MigrationSession:
             ring can end the guest and nobody has accepted that.
         """
         if self._controllers.unprotected:
-            self._refuse_without_reaper(await self.notes.record())
+            refuse_without_reaper(await self.notes.record(), self._controllers.report)
         fields = MigrationFields(state=MigrationState.STARTING, started_at=datetime.now(UTC))
         record = await self.notes.save(fields)
         source, destination = await self.hosts.source(), await self.hosts.destination()
@@ -291,47 +241,18 @@ class MigrationSession:
         controllers.migration_starts(self._started)
         # After this, a takeover knows that the reaper ran already.
         await self.notes.flush(controllers)
+        images = partial(make_images, self.hosts, self.notes, record.vm, destination, plan)
         order = MigrateOrder(
             record.vm,
             plan.migrate_values(),
             plan.destination_values(),
             self._note_prior,
-            partial(self._make_images, record.vm, destination, plan) if plan.disks else None,
+            images if plan.disks else None,
         )
         self.handle = await source.start_migration(order, destination)
         if await self.hosts.connection() is not Connection.LIBVIRT:
             # All is set by now, and stays until it is reset: proven however soon it ends.
             await self.read_back(final=False)
-
-    async def _make_images(self, vm: UUID, destination: Driver, plan: Plan) -> None:
-        """Make them on the destination. What is going to be made is noted before, and what was made
-        before the migration is called: it is removed if the VM stays here."""
-        incremental = plan.migrate_values().get("copy_storage_incremental") is True
-        disks = to_copy(plan.disks)
-        creates = await self.hosts.connection() is Connection.LIBVIRT and not incremental
-        noted = about_to_be_made(disks) if creates else disks
-        await self.notes.save(MigrationFields(disks=noted))
-        try:
-            made = await destination.prepare_images(vm, disks, incremental=incremental)
-        except ImagesLeft as refusal:
-            await self.notes.save(MigrationFields(disks=refusal.left))  # it is tried again
-            raise
-        except CommandRefused:
-            await self.notes.save(MigrationFields(disks=()))  # nothing is left of it
-            raise
-        await self.notes.save(MigrationFields(disks=tuple(made)))
-
-    def _refuse_without_reaper(self, record: Migration) -> None:
-        report = self._controllers.report
-        if "ring_without_reaper" in record.overrides or report is None:
-            return
-        why = report.reason or "somebody else measures the VM's dirty rate"
-        raise CommandRefused(
-            f"the reaper could not begin ({why}), and without it a full ring can end the guest",
-            field="values.reaper_policy",
-            code="ring_without_reaper",
-            remedy="migrate it again later, or override ring_without_reaper",
-        )
 
     async def _note_prior(self, prior: PriorSettings) -> None:
         await self.notes.save(MigrationFields(prior=prior))
@@ -397,7 +318,7 @@ class MigrationSession:
             error,
             left=self._origin.left(record),
             interrupted=await self._was_interrupted(),
-            anothers=await self._is_anothers(record),
+            anothers=await self._ownership.is_anothers(record, called_here=self.handle is not None),
             switched=self._switched,
         )
         record = await self.notes.record()
@@ -501,14 +422,3 @@ async def _abort(source: Driver, vm: UUID) -> None:
         await source.abort_migration(vm)
     except (TooLate, NotFound, CommandRefused) as error:
         log.info("abort came too late", vm=str(vm), reason=str(error))
-
-
-def _reaper(record: Migration) -> ReaperSettings | None:
-    """The record's reaper. A migration does not fail because of settings that an older vmtune
-    accepted and this one does not."""
-    rejected = {o.tunable for o in record.outcomes if o.status is Status.REJECTED}
-    try:
-        return wanted_reaper({n: v for n, v in record.wanted.items() if n not in rejected})
-    except (InvalidInput, ValueError) as error:
-        log.warning("no reaper", reason=str(error))
-        return None

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.migrations import make_migration
 from vmtune.engine.controllers import Controllers
+from vmtune.engine.made_images import make_images
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.session import MigrationSession
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
@@ -88,9 +89,9 @@ class PlanOfDisks:
 async def made(fails: VmtuneError | None = None) -> tuple[Kept, Maker]:
     kept = Kept()
     maker = Maker(kept, fails)
-    session = MigrationSession(cast(Hosts, OfLibvirt()), cast(Notes, kept), BUILT_IN, 1.0)
+    hosts, notes = cast(Hosts, OfLibvirt()), cast(Notes, kept)
     try:
-        await session._make_images(VM, cast(Driver, maker), cast(Any, PlanOfDisks()))
+        await make_images(hosts, notes, VM, cast(Driver, maker), cast(Any, PlanOfDisks()))
     except VmtuneError as error:
         assert error is fails
     return kept, maker

@@ -1,0 +1,71 @@
+"""Whose migration the source runs: the one of a record, or another client's."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from vmtune.engine.context import Clock
+from vmtune.engine.notes import Hosts
+from vmtune.errors import NotFound, VmtuneError
+from vmtune.model.migration.record import Migration, MigrationState, Trigger
+
+BEGINS_WITHIN_S = 3.0
+"""How long after a restart a migration may take to show that was ordered just before. libvirt
+begins its job within milliseconds of the call, which it executes though the caller is gone."""
+CALLED_WITHIN_S = 30.0
+"""How long after its record says that it starts a migration may have begun and still be taken for
+it: before the call both hosts are asked, and a host that hangs takes its time."""
+_CLOCKS_DIFFER_S = 1.0
+_LOOK_EVERY_S = 0.1
+
+
+class Ownership:
+    """What one session knows of whose migration the source runs."""
+
+    def __init__(self, hosts: Hosts, clock: Clock) -> None:
+        self._hosts = hosts
+        self._clock = clock
+        self._anothers = False
+
+    async def runs(self, record: Migration, *, called_here: bool) -> bool:
+        """Whether the record's migration runs. One that was just being started is given
+        :data:`BEGINS_WITHIN_S`, since its call may be under way still.
+
+        :param called_here: this process has called it.
+        :return: False, too, if what runs is another client's.
+        """
+        starting = not called_here and record.state is MigrationState.STARTING
+        deadline = self._clock.now() + (BEGINS_WITHIN_S if starting else 0)
+        while True:
+            try:
+                snapshot = await (await self._hosts.source()).migration(record.vm)
+            except NotFound:
+                return False
+            if snapshot.status.running or self._clock.now() >= deadline:
+                break
+            await self._clock.sleep(_LOOK_EVERY_S)
+        if not snapshot.status.running:
+            return False
+        return not await self.is_anothers(record, called_here=called_here)
+
+    async def is_anothers(self, record: Migration, *, called_here: bool) -> bool:
+        """Whether the migration that runs was begun by another client: before this one was called,
+        or long after an earlier process died that had not called yet or was refused. Once this one
+        was seen to run it is known, and only its age tells as long as it was not.
+
+        :param called_here: this process has called it.
+        """
+        if record.trigger is Trigger.OBSERVED:
+            return False  # another client's from the beginning, and begun before it was seen
+        if called_here or record.state is not MigrationState.STARTING:
+            return False
+        if record.started_at is None or self._anothers:
+            return self._anothers
+        with suppress(VmtuneError):
+            for_ms = await (await self._hosts.source()).migrating_ms(record.vm)
+            since_s = (datetime.now(UTC) - record.started_at).total_seconds()
+            if for_ms is not None and since_s >= 0:  # else the clock was set back
+                after_s = since_s - for_ms / 1000
+                self._anothers = not -_CLOCKS_DIFFER_S <= after_s <= CALLED_WITHIN_S
+        return self._anothers
