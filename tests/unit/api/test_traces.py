@@ -20,7 +20,7 @@ from tests.support.fakes import VM
 from tests.unit.hypervisor.libvirt.connections import Host
 from vmtune import tracing
 from vmtune.api.serving.traces import start_traces
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.connection import Link
 
 VARIABLES = (

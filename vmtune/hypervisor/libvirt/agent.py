@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from vmtune.errors import HostUnreachable, OutcomeUnknown, SetupError
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.qemu.guest_agent import ANSWERS_WITHIN_S, CHANNEL, INSTALL, NO_AGENT

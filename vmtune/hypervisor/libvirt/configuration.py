@@ -8,7 +8,7 @@ from uuid import UUID
 import structlog
 
 from vmtune.errors import CommandRefused
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.domain_xml_edit import edit_boot_xml
 from vmtune.model.plan.changes import Change
 

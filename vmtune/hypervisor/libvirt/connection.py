@@ -14,7 +14,8 @@ from vmtune import tracing
 from vmtune.errors import HostUnreachable, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.event_hub import EventHub
 from vmtune.hypervisor.guard import OPEN, Guard
-from vmtune.hypervisor.libvirt.calls import Connection, open_connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.opening import open_connection
 from vmtune.hypervisor.libvirt.events import read_event
 from vmtune.hypervisor.libvirt.reach import silent
 from vmtune.hypervisor.libvirt.threads import Workers, may_be_left

@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection
 from uuid import UUID
 
 from vmtune.hypervisor.guard import OPEN, Guard
-from vmtune.hypervisor.libvirt.calls import Connection, VmStatus, open_connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.domain import VmStatus
+from vmtune.hypervisor.libvirt.calls.opening import open_connection
 from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.libvirt.host import (
     LocalDaemon,

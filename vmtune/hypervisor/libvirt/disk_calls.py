@@ -7,7 +7,7 @@ from uuid import UUID
 
 from vmtune.hypervisor.leftovers import PoolsLeft
 from vmtune.hypervisor.libvirt import images, source_images
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.daemon import LibvirtDaemon
 from vmtune.hypervisor.libvirt.disks import copy_jobs_of, measured_disks
 from vmtune.hypervisor.libvirt.hardware import read_offer

@@ -9,7 +9,8 @@ from uuid import UUID
 from xml.etree.ElementTree import Element
 
 from vmtune.errors import NotFound
-from vmtune.hypervisor.libvirt.calls import Connection, Domain
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.domain import Domain
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.file_names import Names, configurations

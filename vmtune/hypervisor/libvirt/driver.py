@@ -9,7 +9,8 @@ from uuid import UUID
 
 from vmtune.errors import CommandRefused, NotFound
 from vmtune.hypervisor.libvirt.agent import LibvirtChannel
-from vmtune.hypervisor.libvirt.calls import Connection, VmStatus
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.domain import VmStatus
 from vmtune.hypervisor.libvirt.configuration import change_configuration
 from vmtune.hypervisor.libvirt.disk_calls import LibvirtDisks
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused

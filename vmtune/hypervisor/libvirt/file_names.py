@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from posixpath import normpath
 
-from vmtune.hypervisor.libvirt.calls import Domain
+from vmtune.hypervisor.libvirt.calls.domain import Domain
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 

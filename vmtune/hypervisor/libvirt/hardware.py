@@ -7,7 +7,7 @@ from contextlib import suppress
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.disks import look_at_disks, read_disks
 from vmtune.hypervisor.libvirt.domain_xml import parse, size_in_bytes
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused

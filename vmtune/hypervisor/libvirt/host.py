@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.etree.ElementTree import Element
 
 from vmtune.hypervisor.libvirt import domain_xml as libvirt_xml
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.linux.dirty_ring import ask_ring_reset
 from vmtune.hypervisor.linux.disk_file import identity_of, look_at_disk

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vmtune.errors import CommandRefused
-from vmtune.hypervisor.libvirt.calls import Domain
+from vmtune.hypervisor.libvirt.calls.domain import Domain
 from vmtune.hypervisor.qemu.write import blamed
 from vmtune.model.host.facts import Reading
 from vmtune.model.plan.changes import Change

@@ -12,7 +12,8 @@ from uuid import UUID
 from vmtune import tracing
 from vmtune.errors import CommandRefused, OutcomeUnknown
 from vmtune.hypervisor.guard import ASKS
-from vmtune.hypervisor.libvirt.calls import Connection, Domain
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.domain import Domain
 from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.libvirt.errors import OPERATION_INVALID, LibvirtRefused
 from vmtune.hypervisor.qemu.allowlist import check

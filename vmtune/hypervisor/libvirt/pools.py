@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 from uuid import UUID
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from vmtune.hypervisor.libvirt.calls import Connection, Pool
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.pool import Pool
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 

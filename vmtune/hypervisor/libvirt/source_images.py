@@ -11,7 +11,8 @@ from pathlib import PurePosixPath
 from uuid import UUID
 
 from vmtune.errors import CommandRefused, NotFound
-from vmtune.hypervisor.libvirt.calls import Connection, Pool
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.pool import Pool
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.host import LocalDaemon

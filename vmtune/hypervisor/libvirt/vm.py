@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.hypervisor.libvirt.calls import Connection, Domain, VmStatus
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.domain import Domain, VmStatus
 from vmtune.hypervisor.libvirt.domain_xml import DomainXml, boot_readings, read_domain
 from vmtune.hypervisor.libvirt.hardware import read_hardware
 from vmtune.hypervisor.libvirt.host import LocalDaemon

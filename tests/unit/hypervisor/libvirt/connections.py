@@ -10,7 +10,7 @@ from uuid import UUID
 from vmtune.errors import (
     HostUnreachable,
 )
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.library import Library
 
 VM = UUID("09c0f619-80b8-5779-af9e-2b2ab883721e")

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.unit.hypervisor.libvirt.test_source_images import Daemon, Machine
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.disks import look_at_disks
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.host import LocalDaemon

@@ -17,7 +17,7 @@ from vmtune.errors import (
 )
 from vmtune.hypervisor.libvirt import errors as libvirt_errors
 from vmtune.hypervisor.libvirt import library as libvirt_library
-from vmtune.hypervisor.libvirt.calls import without_questions
+from vmtune.hypervisor.libvirt.calls.opening import without_questions
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.hypervisor.libvirt.errors import translate, unreachable
 from vmtune.hypervisor.libvirt.host import derive_peer_uri

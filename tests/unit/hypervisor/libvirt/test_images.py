@@ -12,7 +12,7 @@ import pytest
 from tests.unit.hypervisor.libvirt.test_source_images import Machine
 from vmtune.errors import CommandRefused, NotFound
 from vmtune.hypervisor.leftovers import ImagesLeft
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.images import is_fresh, make_ready, remove_images

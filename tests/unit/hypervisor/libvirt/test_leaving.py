@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from vmtune.errors import CommandRefused, NotFound
-from vmtune.hypervisor.libvirt.calls import VmStatus
+from vmtune.hypervisor.libvirt.calls.domain import VmStatus
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver
 from vmtune.hypervisor.libvirt.migrating.leaving import Leaving
 from vmtune.hypervisor.libvirt.monitor import NOT_RUNNING

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vmtune.errors import HostUnreachable
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.connection import Link
 
 

@@ -15,7 +15,7 @@ from vmtune.errors import (
     OutcomeUnknown,
 )
 from vmtune.hypervisor.libvirt import connection
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.threads import Workers

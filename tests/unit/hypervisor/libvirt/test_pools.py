@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 from uuid import uuid4
 
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.pools import forget_pools
 

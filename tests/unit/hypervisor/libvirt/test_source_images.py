@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from vmtune.errors import CommandRefused, NotFound
-from vmtune.hypervisor.libvirt.calls import Connection, VmStatus
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.domain import VmStatus
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 from vmtune.hypervisor.libvirt.source_images import remove

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.hypervisor.libvirt.connections import VM, Host, LibvirtError
 from vmtune.hypervisor.libvirt import errors as libvirt_errors
-from vmtune.hypervisor.libvirt.calls import Domain
+from vmtune.hypervisor.libvirt.calls.domain import Domain
 from vmtune.hypervisor.libvirt.events import read_event
 from vmtune.hypervisor.libvirt.iothreads import iothread_number
 from vmtune.hypervisor.libvirt.vm import read_totals

@@ -229,8 +229,8 @@ def test_there_is_no_way_past_it() -> None:
                 found.setdefault(name, set()).add(place)
     assert found == {
         "QMPClient": {"qmp/client.py", "qmp/monitor.py"},
-        "qemuMonitorCommand": {"libvirt/calls.py"},
-        "qemuAgentCommand": {"libvirt/calls.py"},
+        "qemuMonitorCommand": {"calls/domain.py"},
+        "qemuAgentCommand": {"calls/domain.py"},
     }
     users = {place for place, text in texts.items() if "LeanClient(" in text}
     assert users == {"qmp/client.py", "qmp/monitor.py"}

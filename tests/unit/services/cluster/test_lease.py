@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vmtune.errors import HostUnreachable, SchemaMismatch, SetupError, TakenOver
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.connection import Link
 from vmtune.hypervisor.qmp.monitor import QmpMonitor
 from vmtune.services import retry

@@ -12,7 +12,8 @@ from uuid import UUID
 
 from vmtune.errors import CommandRefused, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.guard import OPEN, Guard
-from vmtune.hypervisor.libvirt.calls import Connection, Domain, Parameters
+from vmtune.hypervisor.libvirt.calls.connection import Connection
+from vmtune.hypervisor.libvirt.calls.domain import Domain, Parameters
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.migrating import between_hosts
 from vmtune.hypervisor.libvirt.threads import may_be_left, settle

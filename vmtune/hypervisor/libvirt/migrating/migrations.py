@@ -9,7 +9,7 @@ from uuid import UUID
 
 from vmtune.errors import CommandRefused, NotFound, TooLate
 from vmtune.hypervisor.asking import done_meanwhile
-from vmtune.hypervisor.libvirt.calls import Connection
+from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.daemon import LibvirtDaemon
 from vmtune.hypervisor.libvirt.domain_xml import manager_in
 from vmtune.hypervisor.libvirt.domain_xml_edit import edit_destination_xml

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown
-from vmtune.hypervisor.libvirt.calls import Parameters
+from vmtune.hypervisor.libvirt.calls.domain import Parameters
 from vmtune.hypervisor.libvirt.migrating.migration import (
     LibvirtMigration,
     MigrationArguments,

@@ -1,0 +1,1 @@
+"""The calls of libvirt that vmtune makes, typed. All of them block."""
