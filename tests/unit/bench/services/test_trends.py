@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
-from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from tests.support.databases import empty_database
 from tests.support.measured import PLACE, noisy, put
 from vmtune.bench.model.trend.change import Triage
 from vmtune.bench.services.comparisons.exporting import history_csv
@@ -20,13 +17,6 @@ from vmtune.storage import Store
 from vmtune.storage.repositories.audit_log import AuditFilter
 
 NEWER = {**PLACE, "qemu": {"version": "10.1.0"}}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    url = empty_database(tmp_path / "runs.db")
-    with Store.open(url) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +15,9 @@ import pytest
 
 from tests.support.bench_runs import FakeLook, FakeRunner, small
 from tests.support.campaigns import campaign_json
-from tests.support.databases import empty_database
 from tests.support.measured import put
 from tests.support.records import make_record
-from tests.unit.bench.services.runs.test_runs import It, assemble
+from tests.unit.bench.services.runs.run_service import It, assemble
 from vmtune.bench.machine import load
 from vmtune.bench.machine.environment import host_name
 from vmtune.bench.model.campaign.record import CampaignState
@@ -75,13 +74,6 @@ async def started(bench: Bench) -> AsyncIterator[Bench]:
     finally:
         await bench.it.jobs.stop()
         await bench.it.bus.drain()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    url = empty_database(tmp_path / "runs.db")
-    with Store.open(url) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import pytest
 
 from tests.support.bench_runs import FakeRunner
 from tests.support.campaigns import campaign_json
-from tests.support.databases import empty_database
 from tests.unit.bench.services.campaigns.test_campaigns import Bench, make, started
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
@@ -24,13 +23,6 @@ from vmtune.model.migration.record import MigrationState
 from vmtune.storage import Store
 
 VM = UUID(int=5)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    url = empty_database(tmp_path / "runs.db")
-    with Store.open(url) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from tests.support.campaigns import FORECAST, a_campaign
-from tests.support.databases import empty_database
 from tests.support.measured import PLACE, noisy, put
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
@@ -27,13 +24,6 @@ from vmtune.storage.repositories.bench.campaigns import StoredFloor
 
 STOCK, TUNED = "profile=stock", "profile=tuned"
 CAMPAIGN = UUID(int=5)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    url = empty_database(tmp_path / "runs.db")
-    with Store.open(url) as opened:
-        yield opened
 
 
 def compare(store: Store, a: str = STOCK, b: str = TUNED, **asked: Any) -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,8 @@ from uuid import UUID
 import pytest
 
 from tests.support.bench_runs import FakeRunner
-from tests.support.databases import empty_database
 from tests.support.fakes import VM, fake_pair
-from tests.unit.bench.services.runs.test_runs import It, assemble, started
+from tests.unit.bench.services.runs.run_service import It, assemble, started
 from vmtune.bench.block.live_order import LiveOrder
 from vmtune.bench.machine.environment import Subject, host_name
 from vmtune.bench.model.runs.run import Run, RunState
@@ -63,13 +62,6 @@ def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return {"qemu": {"program": str(subject.qemu)}, "network": {}}
 
     monkeypatch.setattr(runs_live, "read_environment", looked)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    url = empty_database(tmp_path / "runs.db")
-    with Store.open(url) as opened:
-        yield opened
 
 
 @pytest.fixture

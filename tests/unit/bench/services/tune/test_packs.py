@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.support.bench_runs import FakeLook
-from tests.support.databases import empty_database
 from tests.support.studies import TunedRunner, study_json
 from tests.unit.bench.services.tune.test_studies import Bench, S, make, started
 from vmtune.bench.migration.order import Testbed
@@ -57,13 +56,6 @@ class PatchedLook(FakeLook):
             pack_offers=frozenset(self.offers),
         )
         return replace(found, qemu=qemu, consents=self.consents)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    url = empty_database(tmp_path / "runs.db")
-    with Store.open(url) as opened:
-        yield opened
 
 
 def patched(store: Store, folder: Path, **look: Any) -> Bench:
