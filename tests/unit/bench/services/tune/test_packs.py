@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.bench_runs import FakeLook
 from tests.support.studies import TunedRunner, study_json
-from tests.unit.bench.services.tune.test_studies import Bench, S, make, started
+from tests.unit.bench.services.tune.study_service import Bench, S, make, started
 from vmtune.bench.migration.order import Testbed
 from vmtune.bench.migration.scenarios import BenchHosts
 from vmtune.bench.model.settable import choose, settable
