@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from vmtune.client.complete import campaigns
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
+from vmtune.client.newest import named_options, newest_of
 from vmtune.client.resolve import CAMPAIGN as CAMPAIGNS
 from vmtune.client.resolve import named
 from vmtune.client.session import (
@@ -252,26 +252,12 @@ def duration(seconds: float | None) -> str:
 
 
 @click.command("list")
-@click.option("--name", help="Only campaigns of one name.")
-@click.option("--search", help="Only campaigns with this part in their name.")
-@click.option("--state", "states", multiple=True, help="Only in this state, such as running.")
-@click.option(
-    "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
-    help="Show only the newest; 0 for all.",
-)  # fmt: skip
+@named_options("campaigns", "running")
 @listing
 @pass_session
-def list_campaigns(
-    session: Session,
-    name: str | None,
-    search: str | None,
-    states: tuple[str, ...],
-    newest: int,
-) -> None:
+def list_campaigns(session: Session, /, newest: int, **chosen: Any) -> None:  # any: click's
     """List campaigns, newest first."""
-    query = {"name": name, "search": search, "state": list(states)}
-    found = session.client.items("/campaigns", query)
-    rows = list(islice(found, newest or None))
+    rows = newest_of(session, "/campaigns", chosen, newest)
     columns = (
         Column("CAMPAIGN", id=True, field="id"),
         Column("NAME"),

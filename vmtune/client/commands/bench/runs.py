@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 
 import click
 
 from vmtune.client.complete import campaigns, profiles, runs_by_id, scenarios
 from vmtune.client.connection.http import Document
+from vmtune.client.newest import newest_of, newest_option
 from vmtune.client.resolve import RUN, resolve
 from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
@@ -38,10 +38,7 @@ _SHOWN = {
 @click.option("--fingerprint", help="Only runs of one environment.")
 @click.option("--campaign", shell_complete=campaigns, help="Only runs of one campaign.")
 @click.option("--search", help="Only with this part in the scenario, arm or profile.")
-@click.option(
-    "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
-    help="Show only the newest; 0 for all.",
-)  # fmt: skip
+@newest_option
 @listing
 @pass_session
 def runs(
@@ -65,7 +62,7 @@ def runs(
         "campaign": campaign,
         "search": search,
     }
-    rows = list(islice(session.client.items("/runs", query), newest or None))
+    rows = newest_of(session, "/runs", query, newest)
     kinds = {row["kind"] for row in rows} or {"migration"}
     shown = {n: t for kind, metrics in _SHOWN.items() if kind in kinds for n, t in metrics.items()}
     columns = (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 import click
 
 from vmtune.client.commands.migration.evacuate import watch_evacuation
 from vmtune.client.complete import evacuations, hosts
 from vmtune.client.connection.http import Document
+from vmtune.client.newest import newest_of, newest_option
 from vmtune.client.resolve import EVACUATION, find
 from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
@@ -25,10 +24,7 @@ def evacuation() -> None:
 @evacuation.command("list")
 @click.option("--host", shell_complete=hosts, help="Only evacuations of one host.")
 @click.option("--state", "states", multiple=True, help="Only in this state, such as running.")
-@click.option(
-    "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
-    help="Show only the newest; 0 for all.",
-)  # fmt: skip
+@newest_option
 @listing
 @pass_session
 def list_evacuations(
@@ -36,7 +32,7 @@ def list_evacuations(
 ) -> None:
     """List evacuations, newest first."""
     path = path_of(host) if host else "/evacuations"
-    rows = list(islice(session.client.items(path, {"state": list(states)}), newest or None))
+    rows = newest_of(session, path, {"state": list(states)}, newest)
     columns = (
         Column("EVACUATION", id=True, field="id"),
         Column("HOST"),

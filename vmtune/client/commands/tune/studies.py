@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from typing import Any
 
 import click
 
 from vmtune.client.commands.tune.views import analysed, lines
 from vmtune.client.complete import studies
 from vmtune.client.connection.http import Document, segment
+from vmtune.client.newest import named_options, newest_of
 from vmtune.client.resolve import STUDY, named
 from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
@@ -19,26 +20,12 @@ _SHOWN = 10
 
 
 @click.command("list")
-@click.option("--name", help="Only studies of one name.")
-@click.option("--search", help="Only studies with this part in their name.")
-@click.option("--state", "states", multiple=True, help="Only in this state, such as searching.")
-@click.option(
-    "-n", "--newest", type=click.IntRange(min=0), default=30, show_default=True,
-    help="Show only the newest; 0 for all.",
-)  # fmt: skip
+@named_options("studies", "searching")
 @listing
 @pass_session
-def list_studies(
-    session: Session,
-    name: str | None,
-    search: str | None,
-    states: tuple[str, ...],
-    newest: int,
-) -> None:
+def list_studies(session: Session, /, newest: int, **chosen: Any) -> None:  # any: click's
     """List studies, newest first."""
-    query = {"name": name, "search": search, "state": list(states)}
-    found = session.client.items("/studies", query)
-    rows = list(islice(found, newest or None))
+    rows = newest_of(session, "/studies", chosen, newest)
     columns = (
         Column("STUDY", id=True, field="id"),
         Column("NAME"),
