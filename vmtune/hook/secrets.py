@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import ssl
-import stat
 from pathlib import Path
 
 from vmtune.errors import SetupError
+from vmtune.remote.token_file import read_token_file
 
-_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+\n?")
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_MAX_BYTES = 4096
+_TOKEN = re.compile(rb"[A-Za-z0-9._~+/=-]+\n?")
+"""What the hook itself takes from its file, and no other end of the line."""
 
 
 def check_token(path: Path) -> None:
@@ -21,20 +20,17 @@ def check_token(path: Path) -> None:
     :raise SetupError: it cannot be used; code ``unsafe_token`` where others could read it.
     """
     try:
-        found = path.stat()
-        text = path.read_text() if found.st_size <= _MAX_BYTES else ""
+        found = read_token_file(path)
     except OSError as error:
         raise _unusable(path, error.strerror or "it cannot be read") from error
-    except UnicodeDecodeError as error:
-        raise _unusable(path, "it is not text") from error
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & _OTHERS:
+    if found.owner not in (0, os.geteuid()) or found.is_open:
         raise SetupError(
             f"{path}: other users than root can read it",
             field="hook_token_file",
             code="unsafe_token",
             remedy=f"run `chown root {path}` and `chmod 600 {path}`",
         )
-    if not _TOKEN.fullmatch(text):
+    if found.is_too_long or not _TOKEN.fullmatch(found.content):
         raise _unusable(path, "its content is not one token")
 
 

@@ -5,15 +5,11 @@ Never from the command line: other users see that.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import InvalidInput
-
-_MAX_BYTES = 200
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+from .token_file import MOST_BYTES, read_token_file
 
 
 def default_file(environ: Mapping[str, str]) -> Path:
@@ -42,26 +38,24 @@ def read_token(file: Path) -> str:
     :raise InvalidInput: it cannot be read, holds none, or others than its owner may read it.
     """
     try:
-        with file.open("rb") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
-            content = opened.read(_MAX_BYTES + 1)
+        found = read_token_file(file)
     except OSError as error:
         raise InvalidInput(
             f"the token file {file} cannot be read: {error.strerror}",
             field="token_file",
             remedy="use a file that contains only a token",
         ) from error
-    if stat.S_ISREG(mode) and mode & _OTHERS:
+    if found.is_regular and found.is_open:
         raise InvalidInput(
             f"other users may read or write the token file {file}",
             field="token_file",
             code="token_file_open",
             remedy=f"run `chmod 600 {file}`, and revoke the token if others could read it",
         )
-    token = content.decode("ascii", "replace").strip()
-    if len(content) > _MAX_BYTES:
+    token = found.content.decode("ascii", "replace").strip()
+    if found.is_too_long:
         raise InvalidInput(
-            f"the file {file} has more than {_MAX_BYTES} bytes, which is no token",
+            f"the file {file} has more than {MOST_BYTES} bytes, which is no token",
             field="token_file",
             remedy="use a file that contains only a token",
         )

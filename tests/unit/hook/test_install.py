@@ -245,6 +245,7 @@ def test_of_a_service_on_another_host(folder: Path, tmp_path: Path) -> None:
             ("a folder", "hook_token_file"),
         ),
         *(("long", "hook_token_file"), ("binary", "hook_token_file")),
+        ("other end of line", "hook_token_file"),
         *(("no authority", "ca_file"), ("no certificate", "ca_file")),
     ],
 )
@@ -266,7 +267,13 @@ def test_what_could_not_be_used_is_refused_before_anything_is_written(
         case "no certificate":
             Path(settings.ca_file).write_text("none")
         case _:
-            contents = {"empty": b"", "two": b"a\nb\n", "long": b"a" * 5000, "binary": b"\xff"}
+            contents = {
+                "empty": b"",
+                "two": b"a\nb\n",
+                "long": b"a" * 5000,
+                "binary": b"\xff",
+                "other end of line": b"a\r\n",
+            }
             token.write_bytes(contents[how])
     with pytest.raises(SetupError) as refused:
         install(settings, folder)
