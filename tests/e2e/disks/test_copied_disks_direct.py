@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,24 +14,6 @@ from vmtune.client.connection.errors import Refused
 
 BURST = 16 * MIB
 """QEMU copies up to so much at once, whatever the limit is, then stands as long as that takes."""
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    made = Service(tmp_path_factory.mktemp("direct"))
-    made.start()
-    try:
-        yield made
-    finally:
-        made.stop()
-
-
-@pytest.fixture(params=[pytest.param(b, id=b.label) for b in builds()])
-def build(request: pytest.FixtureRequest) -> Build:
-    found: Build = request.param
-    if found.why_not:
-        pytest.skip(found.why_not)
-    return found
 
 
 def test_a_disk_is_copied(service: Service, build: Build, tmp_path: Path) -> None:

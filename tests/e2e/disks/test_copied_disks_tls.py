@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.direct_disks import COPIED, Pair, arrived_whole, ask, pair
 from tests.support.live import Service
-from tests.support.qemu import Build, builds
+from tests.support.qemu import Build
 from tests.support.wiretap import Heard
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root sees what goes by the network")
@@ -28,24 +27,6 @@ for side in server client; do
     {SIGN} -extfile $side.ext -in $side.csr -out $side-cert.pem
 done
 """
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    made = Service(tmp_path_factory.mktemp("tls"))
-    made.start()
-    try:
-        yield made
-    finally:
-        made.stop()
-
-
-@pytest.fixture(params=[pytest.param(b, id=b.label) for b in builds()])
-def build(request: pytest.FixtureRequest) -> Build:
-    found: Build = request.param
-    if found.why_not:
-        pytest.skip(found.why_not)
-    return found
 
 
 @pytest.fixture(scope="module")
