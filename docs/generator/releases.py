@@ -25,6 +25,9 @@ def page() -> str:
                 ("older", "newer", "profile", "to the newer", "and back", "in force after both"),
                 [row for pair in pairs for row in _rows(pair)],
             ),
+            "With a local disk, two migrations of two from Debian 13's QEMU 10.0.13 to 11.1.3 "
+            "failed: the destination's QEMU refused the state of the virtio disk (`Failed to load "
+            "element of type virtio for virtio`).",
             "All of this was tried by each transport, with the service on a third machine: plan, "
             "apply, migrate there and back, revert; a migration by virsh there and back, which "
             "vmtune observes; and the same with libvirt's hook on both machines, which asks the "
