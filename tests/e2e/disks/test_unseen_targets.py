@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -98,3 +98,31 @@ def test_a_device_is_refused_copied_or_not(live: Live) -> None:
     finally:
         on(a, "losetup", "--detach", device)
         on(a, "rm", "-f", file)
+
+
+def test_a_volume_is_looked_for_in_the_destinations_own_pool(live: Live) -> None:
+    a, b = live.status.hosts
+    xml = (
+        "<disk type='volume' device='disk'><driver name='qemu' type='raw' cache='none'/>"
+        "<source pool='local' volume='web.raw'/><target dev='vda' bus='virtio'/></disk>"
+    )
+    with ExitStack() as stack:
+        for host, folder in ((a, f"{FOLDER}/of-a"), (b, f"{FOLDER}/of-b")):
+            said(host, "mkdir", "-p", folder)
+            said(host, *VIRSH, "pool-create-as", "local", "dir", "--target", folder)
+            stack.callback(on, host, "rm", "-rf", folder)
+            stack.callback(said, host, *VIRSH, "pool-destroy", "local")
+        create = (*VIRSH, "vol-create-as", "local", "web.raw", "16M", "--format", "raw")
+        said(a, *create)
+        vm = stack.enter_context(live.vm(workload=CALM))
+        said(a, "sh", "-c", f'echo "{xml}" > /run/web.xml')
+        said(a, *VIRSH, "attach-device", vm.name, "/run/web.xml", "--live", "--config")
+        assert "disk_missing" in codes(live, vm)
+        assert "volume_not_copied" in codes(live, vm, **COPIED)
+        with pytest.raises(Refused, match=r"of-a/web\.raw"):
+            live.client.post("/migrations", {"vm": vm.uuid, "destination": "b"})
+        said(b, *create)
+        found = live.client.post(f"/vms/{vm.uuid}/plan", {"destination": "b"})["findings"]
+        (seen,) = (each for each in found if each["code"] == "disks_not_seen")
+        assert seen["evidence"] == {"paths": f"{FOLDER}/of-b/web.raw"}
+        assert live.states(vm) == {"a": "running"}

@@ -17,14 +17,45 @@ from vmtune.hypervisor.libvirt.file_names import Names, configurations
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 from vmtune.hypervisor.linux.disk_file import may_enter
 from vmtune.hypervisor.qemu.block_allowlist import LIBVIRT_COPY
-from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind
+from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind, Volume
 
 _PATHS = {"file": DiskKind.FILE, "dev": DiskKind.BLOCK}
+_VOLUMES = {"file": DiskKind.FILE, "block": DiskKind.BLOCK, "network": DiskKind.NETWORK}
+"""Kinds of volumes, by libvirt's names."""
 
 
 def read_disks(root: Element) -> tuple[Disk, ...]:
-    """The disks of a domain's XML."""
+    """The disks of a domain's XML, which does not say where volumes of pools are."""
     return tuple(_disk(element) for element in root.findall("devices/disk"))
+
+
+def disks_at(connection: Connection, root: Element) -> tuple[Disk, ...]:
+    """The same, and where the host of *connection* has those that are volumes of its pools.
+    Blocks."""
+    return tuple(_with_path(connection, disk) for disk in read_disks(root))
+
+
+def _with_path(connection: Connection, disk: Disk) -> Disk:
+    if disk.volume is None:
+        return disk
+    kind, path = _find(connection, disk.volume) or (disk.kind, "")
+    return replace(disk, kind=kind, path=path)
+
+
+def _find(connection: Connection, volume: Volume) -> tuple[DiskKind, str] | None:
+    """What kind of volume it is, and its path, empty for one that QEMU reaches by network; None
+    where no active pool of that name has it. The pool is not looked through anew: libvirt itself
+    does not do so either when a VM arrives (virDomainDiskTranslateSourcePool)."""
+    try:
+        pool = connection.pool_named(volume.pool)
+        root = parse(pool.volume_xml(volume.name)) if pool is not None else None
+    except (LibvirtRefused, NotFound):
+        return None
+    if root is None:
+        return None
+    kind = _VOLUMES.get(root.get("type", "file"), DiskKind.OTHER)
+    here = kind in (DiskKind.FILE, DiskKind.BLOCK)
+    return kind, (root.findtext("target/path") or "") if here else ""
 
 
 def copy_jobs_of(domain: Domain, targets: Collection[str]) -> list[str]:
@@ -58,7 +89,14 @@ def _disk(element: Element) -> Disk:
         backing=_backing(element),
         encrypted=element.find("encryption") is not None
         or (source is not None and source.find("encryption") is not None),
+        volume=_volume(element, source),
     )
+
+
+def _volume(element: Element, source: Element | None) -> Volume | None:
+    if element.get("type") != "volume" or source is None:
+        return None
+    return Volume(source.get("pool", ""), source.get("volume", ""))
 
 
 def _where(element: Element, source: Element | None) -> tuple[DiskKind, str]:
@@ -88,7 +126,7 @@ def measured_disks(
 
     :param daemon: the process of its host's daemon, where it runs on this machine.
     """
-    disks = read_disks(parse(domain.xml()))
+    disks = disks_at(connection, parse(domain.xml()))
     return tuple(_measured(disk, connection, domain, daemon) for disk in disks)
 
 
@@ -114,11 +152,12 @@ def look_at_disks(
     """What the host of *connection* has at the paths of another host's disks, by their targets.
     Blocks, and changes nothing.
 
-    A daemon of another machine knows the files of its storage pools alone.
+    A daemon of another machine knows the files of its storage pools alone. Volumes are looked for
+    in its own pools of the same names, as libvirt does when the VM arrives.
 
     :param vm: whose disks they are.
     """
-    named = [disk for disk in disks if disk.path]
+    named = [disk for disk in disks if disk.where]
     if not named:
         return {}
     user = _user_of_qemus(connection)
@@ -131,9 +170,19 @@ def look_at_disks(
 
     found: dict[str, DiskAtHost] = {}
     for disk in named:
-        at = look(disk.path)
+        path = disk.path
+        if disk.volume is not None:
+            there = _find(connection, disk.volume)
+            if there is None:
+                found[disk.target] = DiskAtHost(present=False)
+            if there is None or not there[1]:
+                continue
+            path = there[1]
+        at = look(path)
+        if disk.volume is not None:
+            at = replace(at, path=path)
         missing = tuple(path for path in disk.backing if look(path).present is False)
-        used = _used(uses, Names(disk.path, daemon))
+        used = _used(uses, Names(path, daemon))
         found[disk.target] = replace(
             at, backing_missing=missing, used_by=used.vm, in_use=used.running
         )
@@ -177,7 +226,7 @@ def _uses(connection: Connection, vm: UUID) -> list[_Use]:
             status = domain.status()
             if status.uuid == vm or status.arriving:
                 continue
-            read = [read_disks(parse(text)) for text in configurations(domain)]
+            read = [disks_at(connection, parse(text)) for text in configurations(domain)]
         except (LibvirtRefused, NotFound):
             continue  # it has just gone
         for number, disk in ((n, disk) for n, disks in enumerate(read) for disk in disks):

@@ -5,6 +5,7 @@ What nobody can look at may name it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from uuid import UUID
 from xml.etree.ElementTree import Element
@@ -12,10 +13,10 @@ from xml.etree.ElementTree import Element
 from vmtune.errors import NotFound
 from vmtune.hypervisor.libvirt.calls.connection import Connection
 from vmtune.hypervisor.libvirt.calls.domain import Domain
-from vmtune.hypervisor.libvirt.disks import read_disks
+from vmtune.hypervisor.libvirt.disks import disks_at
 from vmtune.hypervisor.libvirt.domain_xml import parse
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
-from vmtune.hypervisor.libvirt.file_names import Names, named_by
+from vmtune.hypervisor.libvirt.file_names import Names, configurations, named_by
 from vmtune.hypervisor.libvirt.host import LocalDaemon
 from vmtune.hypervisor.libvirt.pools import folder_pool, is_missing
 from vmtune.model.host.disks import DiskKind
@@ -41,18 +42,25 @@ def find_user(connection: Connection, vm: UUID, path: str, daemon: LocalDaemon |
                 continue
             if status.arriving:
                 return f"the VM {status.name} is just arriving, and may have it"
-            if any(names.has(each) for each in named_by(domain)):
+            if any(names.has(each) for each in _named(connection, domain)):
                 return f"the VM {status.name} names it"
             if not status.has_monitor:
-                folders |= _folders(domain)
+                folders |= _folders(connection, domain)
         except NotFound:
             continue  # it has just gone
     return _beneath_another(connection, vm, names, folders)
 
 
-def _folders(domain: Domain) -> set[PurePosixPath]:
+def _named(connection: Connection, domain: Domain) -> Iterator[str]:
+    """All that a VM names, by path or by pool and volume, now and at its next start."""
+    yield from named_by(domain)
+    for text in configurations(domain):
+        yield from (disk.path for disk in disks_at(connection, parse(text)) if disk.volume)
+
+
+def _folders(connection: Connection, domain: Domain) -> set[PurePosixPath]:
     """Of the images of a VM that does not run: libvirt has not looked at what they lie on."""
-    disks = read_disks(parse(domain.xml()))
+    disks = disks_at(connection, parse(domain.xml()))
     return {PurePosixPath(d.path).parent for d in disks if d.path and d.kind is DiskKind.FILE}
 
 

@@ -78,6 +78,13 @@ DISK_ROWS = (
         "leave it out: name the others (copy_disks)",
     ),
     _final(
+        "volume_not_copied",
+        "{target} is the volume {volume} of the pool {pool}: only disks that the VM names by "
+        "their paths are copied",
+        "leave it out: name the others (copy_disks); or name it by its path in the VM: virsh "
+        "vol-path --pool {pool} {volume}, then virsh edit VM, and start the VM anew",
+    ),
+    _final(
         "copy_of_read_only",
         "{path} ({target}) is read-only: no copy of it can be written through the VM",
         "leave it out (copy_disks), and copy the image there yourself, or eject it",

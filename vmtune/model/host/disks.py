@@ -68,6 +68,17 @@ class Qcow2:
 
 
 @dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume of a storage pool, by which a VM names a disk: each host has its own pool."""
+
+    pool: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.pool}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Disk:
     """A disk of a running VM.
 
@@ -85,6 +96,8 @@ class Disk:
         nothing says it.
     :param qcow2: how that image was made; None for other formats, and where nothing says it.
     :param encrypted: QEMU encrypts what it writes there.
+    :param volume: the volume that the VM names instead of *path*, which is where its host has it;
+        None for others.
     """
 
     target: str
@@ -102,6 +115,12 @@ class Disk:
     allocated_bytes: int | None = None
     qcow2: Qcow2 | None = None
     encrypted: bool = False
+    volume: Volume | None = None
+
+    @property
+    def where(self) -> str:
+        """The path, or the volume where its host does not say where that is."""
+        return self.path or (str(self.volume) if self.volume is not None else "")
 
     @property
     def is_device(self) -> bool:
@@ -132,7 +151,7 @@ class Disk:
     def is_copied(self) -> bool:
         """Whether libvirt copies it when nobody names disks (qemuMigrationAnyCopyDisk of
         src/qemu/qemu_migration.c)."""
-        empty = not self.path and self.kind is not DiskKind.NETWORK
+        empty = not self.where and self.kind is not DiskKind.NETWORK
         return not (self.read_only or self.shareable or empty)
 
 
@@ -154,6 +173,7 @@ class DiskAtHost:
     :param used_by: another VM of the host that has it, or has it beneath a disk; empty for none.
     :param in_use: that VM runs, and may write to it.
     :param promised_bytes: what copies of other VMs will still take of that room.
+    :param path: where the host has a volume of a pool; empty for other disks.
     """
 
     present: bool | None = None
@@ -170,12 +190,13 @@ class DiskAtHost:
     used_by: str = ""
     in_use: bool = False
     promised_bytes: int = 0
+    path: str = ""
 
     def is_same(self, disk: Disk) -> bool | None:
         """Whether it is the same file as *disk*; None where that cannot be known."""
         if self.present is False:
             return False
-        if disk.names_unit:
+        if disk.names_unit and self.path in ("", disk.path):
             return True
         if not self.identity or not disk.identity:
             return None

@@ -33,13 +33,15 @@ def copied_disks(situation: Situation) -> tuple[Disk, ...]:
 
 
 def local_disks(situation: Situation) -> tuple[Disk, ...]:
-    """The disks that the guest writes to and the destination is seen not to share."""
+    """The disks that the guest writes to and the destination is seen not to share, as far as they
+    can be copied."""
     there = seen_there(situation)
     return tuple(
         disk
         for disk in disks_of(situation)
         if disk.is_copied
         and disk.path
+        and disk.volume is None
         and disk.device != "flash"
         and there.get(disk.target, DISK_NOT_SEEN).is_same(disk) is False
     )

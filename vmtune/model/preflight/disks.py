@@ -63,7 +63,10 @@ def _copied(disk: Disk, at: DiskAtHost, situation: Situation) -> Iterator[Findin
     """A disk that is copied needs a file or device of its own there."""
     tunable = copying(situation)
     evidence: dict[str, str | int] = {"target": disk.target, "path": disk.path}
-    if not disk.path:
+    if disk.volume is not None:
+        named: dict[str, str | int] = {"pool": disk.volume.pool, "volume": disk.volume.name}
+        yield Finding("volume_not_copied", tunable, evidence | named)
+    elif not disk.path:
         yield Finding("disk_cannot_be_copied", tunable, evidence)
     elif disk.read_only:
         yield Finding("copy_of_read_only", tunable, evidence)
@@ -183,14 +186,15 @@ def _shared(disks: list[Disk], there: Mapping[str, DiskAtHost]) -> Iterator[Find
     """A disk that is not copied has to be the same file on both hosts."""
     found: dict[str, list[str]] = {}
     for disk in disks:
-        if not disk.path:
+        if not disk.where or disk.kind is DiskKind.NETWORK:
             continue
         at = there.get(disk.target, DISK_NOT_SEEN)
+        path = at.path or disk.where
         for code in _of_shared(disk, at):
-            found.setdefault(code, []).append(disk.path)
+            found.setdefault(code, []).append(path)
         if at.in_use and not (disk.read_only or disk.shareable):
             evidence: dict[str, str | int] = {
-                "target": disk.target, "path": disk.path, "vm": at.used_by
+                "target": disk.target, "path": path, "vm": at.used_by
             }  # fmt: skip
             yield Finding("disk_in_use", evidence=evidence)
     for code, paths in found.items():

@@ -293,7 +293,7 @@ async def _with_disks(driver: Driver, facts: VmFacts) -> VmFacts:
             return facts
         disks = tuple(await driver.disks(facts.uuid))
         return replace(facts, hardware=Hardware(disks=disks)) if disks else facts
-    if not any(disk.path for disk in facts.hardware.disks):
+    if not any(disk.where for disk in facts.hardware.disks):
         return facts
     disks = tuple(await driver.disks(facts.uuid))
     return replace(facts, hardware=replace(facts.hardware, disks=disks))

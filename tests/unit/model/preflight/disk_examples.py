@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.facts import direct_host, host, migrating, situation, vm
-from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind, Qcow2
+from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind, Qcow2, Volume
 from vmtune.model.host.hardware import Hardware, Offer
 from vmtune.model.plan.situation import Destination, Situation
 
@@ -15,6 +15,8 @@ LOCAL = Disk(
 )
 DEVICE = replace(LOCAL, kind=DiskKind.BLOCK, path="/dev/x", format="raw")
 UNIT = replace(DEVICE, path="/dev/disk/by-id/wwn-0x600140512345678901234567890abcde")
+LV = replace(DEVICE, path="/dev/vg0/web", volume=Volume("vg0", "web"))
+LOST_LV = replace(LV, path="", kind=DiskKind.OTHER)
 CD = Disk("sda", path="/cd.iso", device="cdrom", read_only=True, format="raw")
 LAYERED = replace(LOCAL, backing=("/base",))
 MISSING = DiskAtHost(present=False, folder=True, free_bytes=1 << 40, file_system="1")
@@ -67,6 +69,11 @@ DISK_EXAMPLES: list[tuple[str, str, Situation]] = [
     ("disks_not_seen", "", disks_at(DiskAtHost())),
     ("disk_may_differ", "", disks_at(DISK_NOT_SEEN, DEVICE)),
     ("disk_may_differ", "", disks_at(UNSEEN, DEVICE)),
+    ("disk_may_differ", "", disks_at(replace(UNSEEN, path="/dev/vg0/web"), LV)),
+    ("disk_may_differ", "", disks_at(replace(UNSEEN, path="/dev/x"), replace(
+        UNIT, volume=Volume("vg0", "web")))),
+    ("disk_missing", "", disks_at(DiskAtHost(present=False), LOST_LV)),
+    ("volume_not_copied", "copy_storage", disks_at(OTHER, LV, **COPIED)),
     ("disk_missing", "", direct_on(LOCAL, there={"vdx": OTHER})),
     ("disk_differs", "", direct_at(OTHER)),
     ("disk_may_differ", "", direct_at(UNSEEN)),

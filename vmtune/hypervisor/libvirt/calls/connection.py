@@ -54,6 +54,15 @@ class Connection(Calls):
             return None
         return Pool(self, raw)
 
+    def pool_named(self, name: str) -> Pool | None:
+        """The active storage pool of that name; None where there is none."""
+        try:
+            with self.errors():
+                raw = self._raw.storagePoolLookupByName(name)
+                return Pool(self, raw) if raw.isActive() else None
+        except LibvirtRefused:
+            return None
+
     def create_pool(self, xml: str) -> Pool:
         """A storage pool that is there until it is deactivated."""
         with self.errors():

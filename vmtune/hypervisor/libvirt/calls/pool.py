@@ -8,7 +8,7 @@ from vmtune.hypervisor.libvirt.calls.base import Calls
 
 
 class Pool:
-    """A storage pool that is a folder. Every method may raise what a domain's do."""
+    """A storage pool. Every method may raise what a domain's do."""
 
     def __init__(self, connection: Calls, raw: Any) -> None:  # any: libvirt has no types
         self._raw = raw
@@ -31,7 +31,7 @@ class Pool:
             return str(self._raw.XMLDesc(0))
 
     def volume_xml(self, name: str) -> str:
-        """The XML of a file in it."""
+        """The XML of a volume in it."""
         with self._errors():
             return str(self._raw.storageVolLookupByName(name).XMLDesc(0))
 
