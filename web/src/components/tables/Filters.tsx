@@ -7,7 +7,7 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from "@patternfly/react-core";
-import { type ReactNode, useEffect, useState } from "react";
+import { Children, type ReactNode, useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import { useSettled } from "../forms/settled";
 
@@ -105,7 +105,9 @@ export function Filters<Name extends string>({
             </ToolbarItem>
           );
         })}
-        {children && <ToolbarItem>{children}</ToolbarItem>}
+        {Children.map(children, (child) => (
+          <ToolbarItem>{child}</ToolbarItem>
+        ))}
       </ToolbarContent>
     </Toolbar>
   );
