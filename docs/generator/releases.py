@@ -25,9 +25,12 @@ def page() -> str:
                 ("older", "newer", "profile", "to the newer", "and back", "in force after both"),
                 [row for pair in pairs for row in _rows(pair)],
             ),
-            "With a local disk, two migrations of two from Debian 13's QEMU 10.0.13 to 11.1.3 "
-            "failed: the destination's QEMU refused the state of the virtio disk (`Failed to load "
-            "element of type virtio for virtio`).",
+            "With a virtio disk, three migrations of three from Debian 13's QEMU 10.0.13 to 11.1.3 "
+            "failed (`Failed to load element of type virtio for virtio`). The destination logs "
+            "`VQ 0 vring.num 1024 exceeds allocated max 256`. In 10.0.13 queues of virtio disks, "
+            "network cards, SCSI controllers and entropy devices have 1,024 entries, whatever the "
+            "`queue-size` (`x-query-virtio-queue-status`); 7.2.22, 10.0.2 and 11.1.3 give those of "
+            "a disk 256. Shut such a VM off, and start it on the destination.",
             "All of this was tried by each transport, with the service on a third machine: plan, "
             "apply, migrate there and back, revert; a migration by virsh there and back, which "
             "vmtune observes; and the same with libvirt's hook on both machines, which asks the "
