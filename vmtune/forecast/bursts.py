@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-WINDOW_MS = 100.0
-"""BUFFER_DELAY in migration/migration.c."""
+LIMIT_HELD_MS = 100.0
+"""Over which QEMU holds its limit: BUFFER_DELAY in migration/migration.c."""
 _SYNCHRONISED_MS = 2.0
 """What a synchronisation takes: 0 to 5 made no difference to the forecasts of the dataset."""
 
@@ -42,14 +42,14 @@ class Bursts:
         :param wire_share: bytes sent for each of them, above 0.
         :return: how long it took, in ms, and what still remains.
         """
-        each = self.limit_bytes_per_s * WINDOW_MS / 1000
+        each = self.limit_bytes_per_s * LIMIT_HELD_MS / 1000
         took_ms, fits = 0.0, (each - self.used_bytes) / wire_share
         if remaining > max(fits, threshold):
             burst = each / wire_share
             rest = remaining - fits
             # So many more whole bursts, until what is left is little enough or fits into one.
             count = max(0, min(math.ceil((rest - threshold) / burst), math.ceil(rest / burst) - 1))
-            took_ms = WINDOW_MS - self.at_ms + count * WINDOW_MS
+            took_ms = LIMIT_HELD_MS - self.at_ms + count * LIMIT_HELD_MS
             remaining = rest - count * burst
             self.at_ms = self.used_bytes = 0.0
         if remaining > threshold:
@@ -63,5 +63,5 @@ class Bursts:
     def wait(self, for_ms: float) -> None:
         """Time goes by in which nothing is sent."""
         self.at_ms += for_ms
-        if self.at_ms >= WINDOW_MS:
+        if self.at_ms >= LIMIT_HELD_MS:
             self.at_ms = self.used_bytes = 0.0

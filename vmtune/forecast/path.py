@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from vmtune.forecast.bursts import LIMIT_HELD_MS
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.record import Migration, MigrationState, Totals
 from vmtune.model.tunables.tunable import Value
@@ -17,8 +18,6 @@ _SENT_LEAST_BYTES = 32 << 20
 """With less, what was measured is mostly the beginning and the end."""
 _MULTIFD_PACKET_BYTES = 512 << 10
 """MULTIFD_PACKET_SIZE in migration/multifd.h."""
-_LIMITED_EVERY_S = 0.1
-"""The limit is held over this time: BUFFER_DELAY in migration/migration.c."""
 _SWITCHOVER_LEAST_BYTES = 2 << 20
 _SWITCHOVER_LEAST_MS = 5
 UNPROVEN = 0.3
@@ -74,7 +73,7 @@ def limit_on_wire(values: Mapping[str, Value]) -> float | None:
     limit = values.get("max_bandwidth_bytes_per_s")
     if not isinstance(limit, int) or limit <= 0:
         return None
-    return limit + channels(values) * _MULTIFD_PACKET_BYTES / _LIMITED_EVERY_S
+    return limit + channels(values) * _MULTIFD_PACKET_BYTES / (LIMIT_HELD_MS / 1000)
 
 
 def sent(record: Migration) -> Sent | None:

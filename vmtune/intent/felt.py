@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
+from vmtune.forecast.bursts import LIMIT_HELD_MS
 from vmtune.model.migration.disks import caught_up_ms
 from vmtune.model.migration.record import Migration, QemuStatus, Sample, Totals
 from vmtune.model.migration.stated_intent import Happened, StatedIntent, goals_kept, relaxed
@@ -14,9 +15,6 @@ from vmtune.model.migration.steps import StepAction
 _WINDOW_MS = 1000
 _LEAST_WINDOW_MS = 500
 """Of a migration that is over within the window: less says little."""
-_SLOT_MS = 100
-"""QEMU holds its limit over this time (BUFFER_DELAY in migration/migration.c), and sends at its
-beginning: within a window are the bytes of one slot more than it is long."""
 _SEEN_TO_THE_END_MS = 3000
 """A throttle that came later than this before the end was not seen."""
 
@@ -47,7 +45,7 @@ class Felt:
             self._window.popleft()
         since_ms, before = self._window[0]
         if sample.at_ms - since_ms >= _WINDOW_MS:
-            sent = (sample.transferred_bytes - before) / (sample.at_ms - since_ms + _SLOT_MS) * 1000
+            sent = _per_s(sample.transferred_bytes - before, sample.at_ms - since_ms)
             self._most_bytes_per_s = max(self._most_bytes_per_s or 0.0, sent)
 
     def __or__(self, other: Felt) -> Felt:
@@ -98,12 +96,18 @@ class Felt:
         took_ms = until_ms - since_ms
         if took_ms < _LEAST_WINDOW_MS:
             return None
-        return (after - before) / (took_ms + _SLOT_MS) * 1000
+        return _per_s(after - before, took_ms)
 
     def until_ms(self, total_ms: int, silence_ms: int) -> int | None:
         """When the migration was seen last, 0 for never; None where that was its end."""
         last = self._last_at_ms or 0
         return last if total_ms - last > silence_ms + _SEEN_TO_THE_END_MS else None
+
+
+def _per_s(sent_bytes: int, in_ms: int) -> float:
+    """The rate that a limit allows. QEMU sends at the beginning of each time that it holds its
+    limit over: a window has the bytes of one such time more than it is long."""
+    return sent_bytes / (in_ms + LIMIT_HELD_MS) * 1000
 
 
 def _whole_ms(record: Migration, totals: Totals) -> int:

@@ -129,7 +129,7 @@ GIVEN_UP = StepRecord(None, 4000, 2, relaxing(Goal.SILENCE), "late", StepEffect.
 def test_an_intent_is_broken_by_a_goal_that_nobody_gave_up(
     downtime_ms: int, shadow: bool, steps: tuple[StepRecord, ...], broken: bool
 ) -> None:
-    stated = replace(record().intent, shadow=shadow)  # type: ignore[type-var]  # it has one
+    stated = replace(record().intent, shadow=shadow)
     totals = replace(TOTALS, downtime_ms=downtime_ms)
     found = with_kept(replace(record(*steps), intent=stated), totals, Felt(until(9000)))
     assert found is not None

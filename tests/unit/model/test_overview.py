@@ -30,17 +30,17 @@ def move(state: MigrationState, name: str = "web1", **fields: object) -> Move:
         uuid4(), uuid4(), name, "a", "b", Trigger.VMTUNE, state, "", NOW - timedelta(hours=1),
         None, NOW if state.ended else None, None, None, False,
     )  # fmt: skip
-    return replace(made, **fields)  # type: ignore[arg-type]  # as named
+    return replace(made, **fields)
 
 
 def standing(*moves: Move, **fields: object) -> Standing:
     made = Standing((), moves, False, dict.fromkeys(TuningState, 0), {})
-    return replace(made, **fields)  # type: ignore[arg-type]  # as named
+    return replace(made, **fields)
 
 
 def stopped(state: EvacuationState, **fields: object) -> Stopped:
     made = Stopped(uuid4(), "rack7", state, "", 2, NOW)
-    return replace(made, **fields)  # type: ignore[arg-type]  # as named
+    return replace(made, **fields)
 
 
 def test_nothing_needs_attention_where_all_went_well() -> None:

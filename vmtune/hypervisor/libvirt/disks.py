@@ -44,8 +44,8 @@ def _with_path(connection: Connection, disk: Disk) -> Disk:
 
 def _find(connection: Connection, volume: Volume) -> tuple[DiskKind, str] | None:
     """What kind of volume it is, and its path, empty for one that QEMU reaches by network; None
-    where no active pool of that name has it. The pool is not looked through anew: libvirt itself
-    does not do so either when a VM arrives (virDomainDiskTranslateSourcePool)."""
+    where no active pool of that name has it. The pool is not looked through anew: one that is
+    reached by network could hold all up."""
     try:
         pool = connection.pool_named(volume.pool)
         root = parse(pool.volume_xml(volume.name)) if pool is not None else None

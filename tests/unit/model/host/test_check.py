@@ -28,7 +28,7 @@ def probed(name: str, **changed: object) -> Probed:
         confined_by="apparmor",
     )
     host = Host(name, f"qemu+tls://{name}/system", "", "", NOW)
-    facts = replace(facts, **changed)  # type: ignore[arg-type]  # any field
+    facts = replace(facts, **changed)
     return Probed(host, facts, 0.1, arrival_addresses=("10.0.0.8",))
 
 
