@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
-from html.parser import HTMLParser
-from typing import Any
-from uuid import UUID
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.bench.plots.pages import check
+from tests.unit.bench.plots.runs import (
+    BEGUN,
+    ENDED,
+    OVER,
+    a_run,
+    passes,
+    reaper,
+    sample,
+)
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.run import (
     CpuSample,
@@ -26,165 +30,17 @@ from vmtune.bench.model.runs.run import (
     RunState,
     Silence,
 )
-from vmtune.bench.model.scenario.migration import Scenario, to_json
 from vmtune.bench.model.scenario.parts import MIB
 from vmtune.bench.plots.marks import marks_of
 from vmtune.bench.plots.plot import plot_run
-from vmtune.bench.plots.points import apart, thinned, within
 from vmtune.bench.plots.tracks import COLUMNS, Shape, Track, tracks_of, window_of
-from vmtune.bench.reduce import reduce
 from vmtune.model.migration.controller_record import (
-    ReaperEnd,
-    ReaperReport,
     ReaperRound,
     StepEffect,
     StepRecord,
 )
-from vmtune.model.migration.record import QemuStatus, Sample, Totals
+from vmtune.model.migration.record import QemuStatus
 from vmtune.model.plan.outcome import Outcome, Status
-from vmtune.rendering.scale import Scale, decades, figure, ticks
-
-ID = UUID("7f0c2c9e-1a51-4c05-8b7e-6f3c0d5f2a11")
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-BEGUN, OVER, ENDED = 3000, 9000, 12_000
-
-
-def sample(at_ms: int, iteration: int, **changes: Any) -> Sample:
-    made = Sample(
-        at_ms=at_ms, status=QemuStatus.ACTIVE, iteration=iteration, boundary=False,
-        transferred_bytes=at_ms * 1000, remaining_bytes=512 * MIB - at_ms * 1000,
-        total_bytes=512 * MIB, zero_pages=0, normal_pages=at_ms, page_size_bytes=4096,
-        dirty_pages_per_s=25_600, throughput_bytes_per_s=125 * MIB, multifd_bytes=0,
-        postcopy_bytes=0, expected_downtime_ms=None, throttle_percent=0, missed_zero_copy=0,
-        dirty_limit_throttle_us=0, dirty_limit_ring_full_us=0,
-    )  # fmt: skip
-    return replace(made, **changes)
-
-
-def passes(workers: int = 1, every_ms: int = 500, slow: int = 4) -> tuple[GuestPass, ...]:
-    """Each worker's passes over 64 MiB; the fourth second's take *slow* times as long."""
-    made = []
-    for worker in range(workers):
-        at, number = 10.0 * worker, 0
-        while at < ENDED:
-            lasted = every_ms * (slow if 4000 <= at < 5000 else 1)
-            at, number = at + lasted, number + 1
-            made.append(GuestPass(worker, number, at, round(at * 1000), lasted * 1000, 64 * MIB))
-    return tuple(made)
-
-
-def cpu() -> tuple[CpuSample, ...]:
-    """vCPUs at half a core, migration at a quarter, in readings half a second apart."""
-    return tuple(
-        CpuSample(float(at), side, at * 0.5, at * 0.25, 0.0, at * 0.0)
-        for at in range(0, ENDED + 1, 500)
-        for side in HostSide
-    )
-
-
-def reaper(vcpus: int = 1) -> ReaperReport:
-    rounds = tuple(
-        ReaperRound(at, 200 + at // 100, 210.0, 9.0, tuple(0.1 * (v + 1) for v in range(vcpus)))
-        for at in range(BEGUN - 200, OVER, 300)
-    )
-    return ReaperReport("predict", 65536, ReaperEnd.MIGRATION_ENDED, rounds)
-
-
-def a_run(state: RunState = RunState.COMPLETED, **changes: Any) -> Run:
-    scenario = Scenario("mine/busy", title="A busy guest", why="To see it.",
-                        values={"auto_converge": True})  # fmt: skip
-    record = RunRecord(
-        migration_ms=BEGUN,
-        migration_ended_ms=OVER,
-        ended_ms=ENDED,
-        samples=tuple(sample(at, 1 + (at - BEGUN) // 1500) for at in range(3050, OVER, 50)),
-        passes=passes(),
-        beat_interval_ms=5.0,
-        silences=(Silence(8950, 90.0), Silence(5000, 41.0), Silence(6000, 12.0)),
-        cpu=cpu(),
-        totals=Totals(5990, 87, 12, 640 * MIB, 5) if state is RunState.COMPLETED else None,
-        outcomes=(
-            Outcome("auto_converge", Status.EFFECTIVE, True, True),
-            Outcome("multifd_channels", Status.OVERWRITTEN, 8, 2, "overwritten by libvirt"),
-        ),
-        reaper=reaper(),
-        steps=(
-            StepRecord(0, 5500, 2, "set downtime_limit_ms to 900 ms", "2 iterations completed",
-                       StepEffect.DONE),
-        ),
-        ring_full_exits=17,
-    )  # fmt: skip
-    record = replace(record, **changes)
-    return Run(
-        id=ID, scenario=scenario.name, setup=to_json(scenario), values=scenario.values,
-        state=state, created_at=NOW, started_at=NOW, ended_at=NOW, host="a.example",
-        qemu="qemu-10", environment={"accelerator": "kvm", "cpu": {"model": "A fast one"}},
-        fingerprint="0123456789abcdef", conditions={"load_1min": 0.25},
-        metrics=reduce(record, state, scenario.values), record=record,
-    )  # fmt: skip
-
-
-class Page(HTMLParser):
-    """What a browser would see: elements, attributes and text."""
-
-    VOID = ("meta", "br")
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str, str]] = []
-        self.open: list[str] = []
-        self.texts: list[tuple[str, str]] = []
-        self.feed(page)
-        self.close()
-        assert self.open == [], "every element is closed"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open:
-            self.texts.append((self.open[-1], data))
-
-    def text(self) -> str:
-        return " ".join(text for tag, text in self.texts if tag != "style")
-
-
-TAGS = {
-    "html", "head", "meta", "title", "style", "body", "header", "h1", "h2", "p", "span", "ul",
-    "li", "b", "figure", "figcaption", "svg", "path", "rect", "text", "tspan", "circle", "section",
-    "div", "table", "thead", "tbody", "tr", "th", "td", "small", "dl", "dt", "dd", "main",
-    "footer",
-}  # fmt: skip
-
-
-def check(page: str) -> Page:
-    """It is whole, needs nothing else, and its picture can be drawn."""
-    page.encode()
-    seen = Page(page)
-    assert set(seen.tags) <= TAGS
-    for tag, name, value in seen.attributes:
-        assert not name.startswith("on"), (tag, name)
-        assert name not in ("src", "href", "xlink:href", "action", "data"), (tag, name)
-        assert tag == "meta" or "url(" not in value
-    style = page[page.index("<style>") : page.index("</style>")]
-    assert "@import" not in style and "url(" not in style and "://" not in style
-    for picture in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
-        drawn = ElementTree.fromstring(picture)
-        for element in drawn.iter():
-            for value in element.attrib.values():
-                assert "nan" not in value.lower() and "inf" not in value.lower(), value
-    return seen
 
 
 def tracks(run: Run) -> dict[str, Track]:
@@ -462,68 +318,3 @@ def test_a_run_that_was_measured_elsewhere_says_so() -> None:
 def test_a_hostile_text_is_shown_as_it_is() -> None:
     run = replace(a_run(), failure=HOSTILE)
     assert HOSTILE in check(plot_run(run)).text().replace("  ", " ")
-
-
-# --- the arithmetic -----------------------------------------------------------------------------
-
-finite = st.floats(-1e9, 1e9)
-
-
-@given(finite, st.floats(1e-6, 1e9), st.integers(1, 15))
-def test_ticks_are_round_even_and_within(low: float, span: float, count: int) -> None:
-    span = max(span, abs(low) / 1e6)
-    high = low + span
-    found = ticks(low, high, count)
-    slack = span * 1e-6 + abs(low) * 1e-9
-    assert all(low - slack <= tick <= high + slack for tick in found)
-    assert len(found) <= count + 2
-    steps = [b - a for a, b in itertools.pairwise(found)]
-    assert all(math.isclose(step, steps[0], rel_tol=1e-3) for step in steps)
-
-
-@given(st.floats(1e-3, 1e9), st.floats(1.2, 1e6))
-def test_a_logarithmic_axis_has_ticks_within(low: float, ratio: float) -> None:
-    found = decades(low, low * ratio)
-    assert all(low <= tick <= low * ratio for tick in found)
-    assert found == sorted(found)
-    assert len(found) >= 1 or ratio < 2.6
-
-
-def test_figures_are_short_and_exact_enough() -> None:
-    shown = [figure(v) for v in (0, 0.25, 2.5, 10, 250, 1500, 1e6, -1.5, 0.0005)]
-    assert shown == ["0", "0.25", "2.5", "10", "250", "1,500", "1,000,000", "-1.5", "0.0005"]
-
-
-points = st.lists(st.tuples(st.floats(0, 1000), finite), max_size=400).map(sorted)
-
-
-@given(points, st.integers(1, 40))
-def test_thinning_keeps_the_outline(given_points: list[tuple[float, float]], columns: int) -> None:
-    kept = thinned(given_points, 0, 1000, columns)
-    assert len(kept) <= max(4 * columns + 4, 4)
-    assert set(kept) <= set(given_points)
-    assert [p[0] for p in kept] == sorted(p[0] for p in kept)
-    if given_points:
-        assert min(p[1] for p in kept) == min(p[1] for p in given_points)
-        assert max(p[1] for p in kept) == max(p[1] for p in given_points)
-        assert (kept[0], kept[-1]) == (given_points[0], given_points[-1])
-
-
-def test_lines_reach_beyond_the_window_by_one_point() -> None:
-    line = [(float(n), 0.0) for n in range(10)]
-    assert [p[0] for p in within(line, 3.5, 6.5)] == [3, 4, 5, 6, 7]
-    assert within([], 0, 1) == []
-
-
-def test_a_scale_keeps_to_its_ends() -> None:
-    straight = Scale(0, 10, 100, 200)
-    assert [straight(v) for v in (-5, 0, 5, 10, 50)] == [100, 100, 150, 200, 200]
-    log = Scale(1, 100, 0, 2, logarithmic=True)
-    assert [log(v) for v in (0, 1, 10, 100)] == pytest.approx([0, 0, 1, 2])
-
-
-@given(st.lists(st.floats(0, 1000), max_size=50).map(sorted), st.floats(1, 50))
-def test_marks_that_would_touch_are_left_out(places: list[float], least: float) -> None:
-    kept = [places[number] for number in apart(places, least)]
-    assert all(b - a >= least for a, b in itertools.pairwise(kept))
-    assert bool(kept) is bool(places)
