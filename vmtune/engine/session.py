@@ -1,9 +1,8 @@
 """One migration, from its plan to its restored hosts: prepare, start, observe, finalize.
 
 The service's durable job, migrations that others started, and benchmark runs all use it. Each
-records to its
-:class:`~vmtune.engine.notes.Notes`. Each part can be repeated by a new process: it reads the
-    record, queries QEMU or libvirt, and continues from there.
+records to its :class:`~vmtune.engine.notes.Notes`. Each part can be repeated by a new process: it
+reads the record, queries QEMU or libvirt, and continues from there.
 """
 
 from __future__ import annotations
