@@ -13,6 +13,7 @@ published dataset ends.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import sys
@@ -22,7 +23,7 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from tests.perf import dataset_file
 from tests.perf.dataset_drawn import OF_ONE_WORKLOAD, SEED, Drawn, drawn, workload_of
@@ -64,7 +65,7 @@ async def migrate_all(
                 raise
             except (VmtuneError, TimeoutError) as error:
                 failure = str(error) or f"it took more than {_WITHIN_S} s"
-                to(_asked(one) | {"state": _NOT_RUN, "failure": failure})
+                to(_not_run(one, failure))
                 again = True
             else:
                 to(_asked(one) | _seen(went) | {"probe": probed, "load": went.load})
@@ -92,6 +93,10 @@ def _asked(one: Drawn) -> _Migration:
         "workload": asdict(one.scenario.workload),
         "values": dict(one.scenario.values),
     }
+
+
+def _not_run(one: Drawn, failure: str) -> _Migration:
+    return _asked(one) | {"state": _NOT_RUN, "failure": failure}
 
 
 def _probed(number: int, probe: DirtyProbe, load: dict[str, float | None]) -> _Migration:
@@ -131,12 +136,18 @@ def probe_of(
 
 def collect(results: Path, count: int, seed: int) -> list[_Migration]:
     """The first *count* migrations of *seed*, by number. Those that the file *results* does not
-    have, or that the machine failed, are done and appended to it."""
+    have, or that the machine failed, are done and appended to it.
+
+    :raise SetupError: another process does that, or the guests of two workloads in a row do not
+        start.
+    """
     results.parent.mkdir(parents=True, exist_ok=True)
-    stored = {one["number"]: one for one in _stored(results)}
-    have = {number: one for number, one in stored.items() if one["state"] != _NOT_RUN}
-    missing = (number for number in range(count) if number not in have)
     with results.open("a") as file:
+        _hold(file)
+        stored = {one["number"]: one for one in _stored(results)}
+        have = {number: one for number, one in stored.items() if one["state"] != _NOT_RUN}
+        missing = (number for number in range(count) if number not in have)
+        started = True
 
         def done(found: _Migration) -> None:
             have[found["number"]] = found
@@ -150,19 +161,36 @@ def collect(results: Path, count: int, seed: int) -> list[_Migration]:
             alike = [have.get(group[0].number - back) for back in range(1, OF_ONE_WORKLOAD)]
             began = time.monotonic()
             at = results.parent.resolve() / "run"
-            asyncio.run(migrate_all(group, at, probe_of(group[0], alike), done))
+            try:
+                asyncio.run(migrate_all(group, at, probe_of(group[0], alike), done))
+                started = True
+            except SetupError as error:
+                if not started:
+                    raise
+                started = False
+                for one in group:
+                    if one.number not in have:
+                        done(_not_run(one, str(error)))
             took_s = (time.monotonic() - began) / len(group)
             print(f"{took_s:.1f} s for each of {len(group)}", flush=True)
     return [have[number] for number in range(count)]
+
+
+def _hold(file: TextIO) -> None:
+    """Two at a time would disturb each other, and clear each other's folder away."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise SetupError(f"another process adds to {file.name}", code="in_use") from error
 
 
 def _stored(results: Path) -> list[_Migration]:
     """Those of the file. A last line that was being written when it was stopped is cut off."""
     if not results.exists():
         return []
-    whole, _, torn = results.read_text().rpartition("\n")
+    whole, end, torn = results.read_text().rpartition("\n")
     if torn:
-        results.write_text(whole + "\n" if whole else "")
+        os.truncate(results, len((whole + end).encode()))
     return [json.loads(line) for line in whole.splitlines()]
 
 
@@ -181,7 +209,10 @@ def main() -> None:
         dataset_file.unpack_lines(dataset_file.PUBLISHED, results)
     if others := of_other_draws(results, seed):
         sys.exit(f"{results} has migrations that are not drawn like this: {others[:10]}")
-    collect(results, count, seed)
+    try:
+        collect(results, count, seed)
+    except SetupError as error:
+        sys.exit(str(error))
 
 
 def of_other_draws(results: Path, seed: int) -> list[int]:

@@ -39,7 +39,10 @@ def pack(migrations: Sequence[_Migration], file: Path) -> None:
     :raise ValueError: the file would be larger than is published.
     """
     rows = [shortened(one) for one in sorted(migrations, key=lambda one: int(one["number"]))]
-    table = pyarrow.Table.from_pylist(rows).replace_schema_metadata(_TITLE)
+    fields = dict.fromkeys(name for row in rows for name in row)  # else those of the first alone
+    table = pyarrow.Table.from_pylist(
+        [dict.fromkeys(fields) | row for row in rows]
+    ).replace_schema_metadata(_TITLE)
     parquet.write_table(table, file, compression="zstd", compression_level=19)
     if file.stat().st_size > _MOST_BYTES:
         raise ValueError(f"{file} has {file.stat().st_size} bytes, more than {_MOST_BYTES}")
@@ -66,10 +69,12 @@ def unpack(file: Path) -> list[_Migration]:
 
 
 def unpack_lines(file: Path, lines: Path) -> int:
-    """The same into a migrations.jsonl; how many."""
+    """The same into a migrations.jsonl, which is there as a whole or not at all; how many."""
     lines.parent.mkdir(parents=True, exist_ok=True)
     migrations = unpack(file)
-    lines.write_text("".join(json.dumps(one) + "\n" for one in migrations))
+    new = lines.with_name(f"{lines.name}.new")
+    new.write_text("".join(json.dumps(one) + "\n" for one in migrations))
+    new.replace(lines)
     return len(migrations)
 
 

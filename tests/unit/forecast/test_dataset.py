@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Callable
 from dataclasses import asdict
@@ -33,6 +34,7 @@ from tests.perf.dataset_file import (
 )
 from tests.perf.dataset_sheet import BEGIN, END, with_figures
 from tests.perf.forecast import counted, forecast
+from vmtune.errors import SetupError
 
 MIGRATION: dict[str, Any] = {  # any: JSON
     "number": 1,
@@ -122,6 +124,34 @@ def test_a_packed_file_gives_back_what_was_packed_by_number(tmp_path: Path) -> N
     assert unpack(file) == [OTHER, MIGRATION]
     assert unpack_lines(file, tmp_path / "new" / "migrations.jsonl") == 2
     assert read_lines(tmp_path / "new" / "migrations.jsonl") == [OTHER, MIGRATION]
+
+
+def test_a_migration_without_some_fields_does_not_cost_the_others_theirs(tmp_path: Path) -> None:
+    """As of one that the machine failed before it began."""
+    failed = {"number": 0, "state": "not run", "values": {}}
+    pack([failed, MIGRATION], tmp_path / "migrations.parquet")
+    first, second = unpack(tmp_path / "migrations.parquet")
+    assert second == MIGRATION
+    assert first["totals"] is None
+
+
+def test_a_folder_that_was_not_filled_to_the_end_is_filled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the published ones that are missing are done again, after hours of others."""
+    file, lines = tmp_path / "migrations.parquet", tmp_path / "a" / "migrations.jsonl"
+    pack([MIGRATION], file)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            unpack_lines(file, lines)
+    assert not lines.exists()
+    assert unpack_lines(file, lines) == 1
+    assert [each.name for each in lines.parent.iterdir()] == ["migrations.jsonl"]
 
 
 @pytest.mark.parametrize(("silence", "stays"), [
@@ -275,6 +305,47 @@ def test_what_the_machine_failed_is_done_again(
     assert [one["state"] for one in collect(lines, 3, SEED)][1:] == ["completed"] * 2
     assert done == [1, 2]
     assert {one["number"]: one["state"] for one in read_lines(lines)}[1] == "completed"
+
+
+def test_two_do_not_collect_into_one_folder(tmp_path: Path) -> None:
+    """As after a kill that did not reach the collection itself."""
+    lines = collected(tmp_path / "a", [drawn_migration(0)]) / "migrations.jsonl"
+    torn = lines.read_text() + '{"number": 1, "pro'
+    lines.write_text(torn)
+    with lines.open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(SetupError, match="another process adds to"):
+            collect(lines, 1, SEED)
+        assert lines.read_text() == torn
+    assert len(collect(lines, 1, SEED)) == 1
+
+
+def test_a_guest_that_does_not_start_does_not_end_the_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs for hours, and nobody looks; only where no guest starts any more, it ends."""
+    starts = {number: number not in (340, 380, 400) for number in range(340, 420, 20)}
+
+    async def migrate_all(
+        group: list[Drawn], at: Path, probed: object, to: Callable[[dict[str, Any]], None]
+    ) -> None:
+        if not starts[group[0].number]:
+            raise SetupError("the guest did not start", code="guest_did_not_start")
+        for one in group:
+            to(drawn_migration(one.number, state="completed"))
+
+    monkeypatch.setattr(dataset, "migrate_all", migrate_all)
+    lines = collected(tmp_path / "a", unpack(PUBLISHED)) / "migrations.jsonl"
+    with pytest.raises(SetupError, match="did not start"):
+        collect(lines, 420, SEED)
+    states = {one["number"]: one["state"] for one in read_lines(lines)}
+    assert [states.get(number) for number in range(340, 420, 20)] == [
+        "not run",
+        "completed",
+        "not run",
+        None,
+    ]
+    assert sum(state == "not run" for state in states.values()) == 40
 
 
 def test_the_published_migrations_are_still_drawn() -> None:
