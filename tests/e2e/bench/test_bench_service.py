@@ -1,8 +1,5 @@
 """Benchmark runs through the real service with real QEMUs, and through its sudden death."""
 
-import os
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +23,6 @@ TINY: dict[str, Any] = {
     "max_seconds": 60,
     "max_iterations": 1000,
 }
-
-
-@pytest.fixture(scope="module")
-def base() -> Iterator[Path]:
-    """A folder with a path short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="vt-") as name:
-        yield Path(name) / "bench"
-        assert processes_of(Path(name)) == []
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Service]:
-    os.environ["VMTUNE_BENCH_DIR"] = str(base)
-    made = Service(tmp_path_factory.mktemp("bench"))
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
-        del os.environ["VMTUNE_BENCH_DIR"]
 
 
 def order(service: Service, **changes: Any) -> str:
@@ -82,7 +59,7 @@ def test_a_run_is_measured_recorded_and_exported(service: Service, base: Path) -
     assert exported.metrics == done["metrics"]
     assert exported.record is not None
     assert len(exported.record.samples) == done["lengths"]["samples"]
-    assert not base.exists()
+    assert not (base / "b").exists()
 
 
 def test_a_run_is_cancelled_in_its_middle(service: Service, base: Path) -> None:
@@ -91,7 +68,7 @@ def test_a_run_is_cancelled_in_its_middle(service: Service, base: Path) -> None:
     done = ended(service, id)
     assert done["state"] == "cancelled"
     wait_for(lambda: not processes_of(base), "its QEMUs to be gone")
-    assert not base.exists()
+    assert not (base / "b").exists()
 
 
 def test_a_killed_service_ends_what_runs_and_goes_on_with_what_waits(
@@ -107,7 +84,7 @@ def test_a_killed_service_ends_what_runs_and_goes_on_with_what_waits(
     done = ended(service, waiting)
     assert done["state"] == "completed", done["failure"]
     assert processes_of(base) == []
-    assert not base.exists()
+    assert not (base / "b").exists()
     ids = [r["id"] for r in service.client.items("/runs", {"scenario": "test/tiny"})]
     assert ids.count(interrupted) == ids.count(waiting) == 1
 

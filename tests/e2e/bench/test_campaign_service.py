@@ -1,10 +1,7 @@
 """A campaign through the real service with real QEMUs, and through its sudden deaths."""
 
 import csv
-import os
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,26 +34,6 @@ PLAN: dict[str, Any] = {
         {"name": "tuned", "values": {"multifd": True, "multifd_channels": 2}},
     ],
 }
-
-
-@pytest.fixture(scope="module")
-def base() -> Iterator[Path]:
-    """A folder with a path short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="vt-") as name:
-        yield Path(name) / "bench"
-        assert processes_of(Path(name)) == []
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Service]:
-    os.environ["VMTUNE_BENCH_DIR"] = str(base)
-    made = Service(tmp_path_factory.mktemp("campaign"))
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
-        del os.environ["VMTUNE_BENCH_DIR"]
 
 
 def runs(service: Service, id: str) -> list[Document]:

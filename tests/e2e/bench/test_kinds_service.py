@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -24,32 +23,6 @@ from vmtune.client.connection.http import Document
 
 NO_QEMU = installed().why_not or ("" if shutil.which("fio") else "fio is not installed")
 pytestmark = pytest.mark.skipif(bool(NO_QEMU), reason=NO_QEMU or "never")
-
-
-@pytest.fixture(scope="module")
-def base() -> Iterator[Path]:
-    """A folder with a path short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="vt-") as name:
-        yield Path(name)
-        assert processes_of(Path(name)) == []
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Service]:
-    changed = {
-        "VMTUNE_BENCH_DIR": str(base / "b"),
-        "VMTUNE_BENCH_SCRATCH_DIR": str(base / "s"),
-        "VMTUNE_BENCH_LIVE_DIR": str(base / "l"),
-    }
-    os.environ.update(changed)
-    made = Service(tmp_path_factory.mktemp("kinds"))
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
-        for name in changed:
-            del os.environ[name]
 
 
 def cli(service: Service, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ import pytest
 from tests.support.live import Service, wait_for
 from tests.support.qemu import OLD_QEMU, installed, old
 from vmtune.bench.report.report import from_document
-from vmtune.bench.run_folder import processes_of
 from vmtune.reference.files import scenario_file
 
 WHY_NOT = installed().why_not or old().why_not
@@ -21,25 +18,8 @@ pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")
 
 
 @pytest.fixture(scope="module")
-def base() -> Iterator[Path]:
-    """A folder with a path short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="vt-") as name:
-        yield Path(name)
-        assert processes_of(Path(name)) == []
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Service]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VMTUNE_BENCH_DIR", str(base / "b"))
-        patch.setenv("VMTUNE_BENCH_SCRATCH_DIR", str(base / "s"))
-        patch.setenv("VMTUNE_BENCH_QEMUS", f"qemu-7.2={OLD_QEMU}")
-        made = Service(tmp_path_factory.mktemp("pools"))
-        try:
-            made.start()
-            yield made
-        finally:
-            made.stop()
+def more_environment() -> Mapping[str, str]:
+    return {"VMTUNE_BENCH_QEMUS": f"qemu-7.2={OLD_QEMU}"}
 
 
 def cut(name: str, **block: Any) -> dict[str, Any]:

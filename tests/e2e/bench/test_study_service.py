@@ -1,9 +1,6 @@
 """A study through the real service with real QEMUs, and through its sudden deaths."""
 
-import os
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +37,9 @@ STUDY: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with tempfile.TemporaryDirectory(prefix="vt-") as name:
-        os.environ["VMTUNE_BENCH_DIR"] = str(Path(name) / "bench")
-        made = Service(tmp_path)
-        try:
-            made.start()
-            yield made
-            assert processes_of(Path(name)) == []
-        finally:
-            made.stop()
-            del os.environ["VMTUNE_BENCH_DIR"]
-
-
-def test_a_study_survives_sudden_deaths_and_ends_with_its_result(service: Service) -> None:
+def test_a_study_survives_sudden_deaths_and_ends_with_its_result(
+    service: Service, base: Path
+) -> None:
     id = str(service.client.post("/studies", STUDY)["id"])
 
     def look() -> Document:
@@ -101,3 +86,4 @@ def test_a_study_survives_sudden_deaths_and_ends_with_its_result(service: Servic
     drafted = record["result"]["draft"]
     assert [each["name"] for each in service.client.items("/profiles")] == [drafted["profile"]]
     assert service.client.get("/assignments")["items"] == []
+    assert processes_of(base) == []
