@@ -49,6 +49,7 @@ async def a_run(bench: Bench) -> None:
         await source.measure_dirty_rates(bench.vm, 50)
     await source.dirty_rates(bench.vm)
     await source.lift_dirty_limit(bench.vm)
+    await source.virtio_queues(bench.vm)
     await source.sample_dirtied(bench.vm, 60, 512)
     await bench.open_destination()
     order = {**bench.slow, "postcopy": True, "max_postcopy_bandwidth_bytes_per_s": 4096}

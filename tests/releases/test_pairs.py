@@ -31,6 +31,8 @@ PROFILES: dict[str, dict[str, Any]] = {
 COPIES = {"local-disk": {"copy_storage": True, "copy_source_images": "remove"}}
 FOLDER = "/var/lib/libvirt/images"
 IMAGE = f"{FOLDER}/local.raw"
+LONG_QUEUE = 1024
+"""As many entries as QEMU 10.0.13 gives each queue."""
 
 
 @pytest.fixture(scope="module", params=pairs(), ids="-".join)
@@ -53,8 +55,9 @@ def start_on(live: Live, which: str, name: str) -> lab.LabVm:
     return lab.define_vm(live.settings, lab.VmSettings(name=name, **SMALL), host=which)
 
 
-def blockers(live: Live, vm: lab.LabVm, to: str) -> list[str]:
-    plan = live.client.post(f"/vms/{vm.uuid}/plan", {"destination": to, "without_profile": True})
+def blockers(live: Live, vm: lab.LabVm, to: str, profile: str = "") -> list[str]:
+    which = {"profile": profile} if profile else {"without_profile": True}
+    plan = live.client.post(f"/vms/{vm.uuid}/plan", {"destination": to, **which})
     return list(plan["blockers"])
 
 
@@ -80,7 +83,7 @@ def test_a_vm_goes_to_the_newer_release_and_back(
 
 
 @contextmanager
-def local_disk(live: Live, vm: lab.LabVm) -> Iterator[str]:
+def local_disk(live: Live, vm: lab.LabVm, queue_entries: int = 256) -> Iterator[str]:
     """An image on the older machine's own storage, half full, and what is in it; gone from both."""
     a = live.status.hosts[0]
     said(a, "mkdir", "-p", FOLDER)
@@ -88,8 +91,12 @@ def local_disk(live: Live, vm: lab.LabVm) -> Iterator[str]:
     said(a, "dd", "if=/dev/urandom", f"of={IMAGE}", "bs=1M", "count=32", "status=none")
     said(a, "truncate", "--size", "64M", IMAGE)
     said(live.status.hosts[1], "mkdir", "-p", FOLDER)
-    options = ("--live", "--config", "--driver", "qemu", "--subdriver", "raw", "--cache", "none")
-    lab.virsh(a.uri, "attach-disk", vm.name, IMAGE, "vda", *options)
+    disk = (
+        "<disk type='file' device='disk'>"
+        f"<driver name='qemu' type='raw' cache='none' queue_size='{queue_entries}'/>"
+        f"<source file='{IMAGE}'/><target dev='vda' bus='virtio'/></disk>"
+    )
+    lab.virsh(a.uri, "attach-device", vm.name, "/dev/stdin", "--live", "--config", stdin=disk)
     try:
         yield digest(a)
     finally:
@@ -101,13 +108,30 @@ def digest(host: lab.HostStatus) -> str:
     return said(host, "sha256sum", IMAGE)
 
 
+def too_long(seen: dict[str, Any]) -> bool:
+    """Whether the older QEMU gives virtio queues more entries than the newer one takes."""
+    return (seen["older_has"]["qemu"], seen["newer_has"]["qemu"]) == ("10.0.13", "11.1.3")
+
+
+def test_a_virtio_disk_that_the_newer_qemu_refuses_is_refused_beforehand(
+    pair: tuple[Live, dict[str, Any]],
+) -> None:
+    live, seen = pair
+    if not too_long(seen):
+        pytest.skip("the newer QEMU takes the older one's queues")
+    with live.vm(**SMALL) as vm, local_disk(live, vm):
+        assert blockers(live, vm, "b", "local-disk") == ["virtio_queues_too_long"]
+
+
 def test_a_local_disk_is_copied_to_the_newer_release_and_back(
     pair: tuple[Live, dict[str, Any]],
 ) -> None:
     live, seen = pair
     completed = seen["migrations"]["local-disk"] = []
     hosts = dict(zip("ab", live.status.hosts, strict=True))
-    with live.vm(**SMALL) as vm, local_disk(live, vm) as content:
+    entries = LONG_QUEUE if too_long(seen) else 256
+    with live.vm(**SMALL) as vm, local_disk(live, vm, entries) as content:
+        assert blockers(live, vm, "b", "local-disk") == []
         for to in "ba":
             here = "b" if to == "a" else "a"
             done = live.ended(live.migrate(vm, to, profile="local-disk"))

@@ -15,6 +15,7 @@ from vmtune.model.host.disks import Disk
 from vmtune.model.host.facts import HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.hardware import Offer
 from vmtune.model.host.page_contents import PageSample
+from vmtune.model.host.virtio_queues import VirtioQueue
 from vmtune.model.migration.disks import CopiedDisk, Mirrored
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.prior import NotePrior, Prior
@@ -376,6 +377,10 @@ class Driver(Controls, Protocol):
     async def takes_postcopy_with_multifd(self, vm: UUID) -> bool | None:
         """Whether the VM's QEMU takes post-copy together with multifd; nothing is set. None where
         it does not say, as during a migration."""
+
+    async def virtio_queues(self, vm: UUID) -> Sequence[VirtioQueue]:
+        """The first queue of each virtio device of the VM whose queues QEMU itself serves, network
+        cards left out. Empty where it does not say."""
 
     async def lift_dirty_limit(self, vm: UUID) -> None:
         """Hold no vCPU back any longer by a dirty limit that a migration has left in force.

@@ -8,6 +8,7 @@ from tests.contract.driver.moving import NOBODY
 from tests.support.benches import Bench
 from vmtune.errors import NotFound
 from vmtune.model.host.facts import VmState
+from vmtune.model.host.virtio_queues import VirtioQueue
 from vmtune.model.migration.record import QemuStatus
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Kind, QmpKind
@@ -61,6 +62,14 @@ class TestLooking:
         takes = await bench.source.takes_postcopy_with_multifd(bench.vm)
         assert takes is not ((8,) <= bench.qemu < (10, 1))
         assert (await bench.source.vm_facts(bench.vm)).capabilities == before.capabilities
+
+    async def test_the_queues_of_virtio_devices_are_as_long_as_configured(
+        self, bench: Bench
+    ) -> None:
+        """As on every QEMU but maintenance releases such as 10.0.13."""
+        queues = {queue.device: queue for queue in await bench.source.virtio_queues(bench.vm)}
+        assert queues["virtio-disk0"] == VirtioQueue("virtio-disk0", 256, 256)
+        assert all(each.entries == each.configured_entries for each in queues.values())
 
     async def test_the_objects_of_a_qemu_are_known(self, bench: Bench) -> None:
         assert {"iothread1", "iothread2"} <= set(await bench.source.objects(bench.vm))

@@ -22,9 +22,11 @@ from vmtune.hypervisor.protocol import DriverEvent
 from vmtune.hypervisor.qemu import control as qemu_control
 from vmtune.hypervisor.qemu import write as qemu_write
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
+from vmtune.hypervisor.qemu.virtio_queues import virtio_queues
 from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
 from vmtune.model.host.facts import Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.page_contents import PageSample
+from vmtune.model.host.virtio_queues import VirtioQueue
 from vmtune.model.plan.changes import Change
 
 
@@ -193,6 +195,10 @@ class LibvirtDriver(LibvirtMigrations, LibvirtDisks):
     async def takes_postcopy_with_multifd(self, vm: UUID) -> bool | None:
         """Whether its QEMU takes post-copy together with multifd."""
         return await qemu_control.takes_postcopy_with_multifd(self._monitor(vm))
+
+    async def virtio_queues(self, vm: UUID) -> Sequence[VirtioQueue]:
+        """The first queue of each of its virtio devices."""
+        return await virtio_queues(self._monitor(vm))
 
     async def lift_dirty_limit(self, vm: UUID) -> None:
         """Hold its vCPUs back no longer."""

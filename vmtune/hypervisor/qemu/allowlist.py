@@ -57,6 +57,7 @@ FOR_MIGRATION = (
     "migrate-recover",
     "calc-dirty-rate",
     "query-dirty-rate",
+    "x-query-virtio-queue-status",
     "cancel-vcpu-dirty-limit",
     "stop",
     "cont",
@@ -132,6 +133,13 @@ def _traces_the_ring(arguments: Arguments) -> str:
     return "" if known and "*" not in str(arguments["name"]) else "only the ring is traced"
 
 
+def _first_queue_of_a_device(arguments: Arguments) -> str:
+    path = str(arguments.get("path", ""))
+    inside = path.startswith(tuple(f"{folder}/" for folder in OBJECT_FOLDERS[1:]))
+    known = inside and path.endswith("/virtio-backend") and arguments.get("queue") == 0
+    return "" if known else "only the first queues of devices are looked at"
+
+
 def _unknown(names: Collection[str], what: str) -> str:
     return f"no tunable has the {what} {min(names)}" if names else ""
 
@@ -145,6 +153,7 @@ GUARDS: Mapping[str, Callable[[Arguments], str]] = {
     "qom-set": _sets_a_property,
     "object-add": _adds_the_main_loop,
     "trace-event-set-state": _traces_the_ring,
+    "x-query-virtio-queue-status": _first_queue_of_a_device,
     **block_allowed.GUARDS,
 }
 """What the arguments of a command have to be: why they are refused, empty where they are not."""

@@ -11,6 +11,7 @@ from vmtune.hypervisor.linux.dirty_ring import ask_ring_reset
 from vmtune.hypervisor.linux.local_host import read_local_host
 from vmtune.hypervisor.qemu import control as qemu_control
 from vmtune.hypervisor.qemu.guest_agent import GuestAgent
+from vmtune.hypervisor.qemu.virtio_queues import virtio_queues
 from vmtune.hypervisor.qemu.write import write
 from vmtune.hypervisor.qmp.agent_socket import SocketChannel, find_socket
 from vmtune.hypervisor.qmp.disk_calls import QmpDisks
@@ -21,6 +22,7 @@ from vmtune.model.host.dirty_rates import DirtyPoint, DirtyRates
 from vmtune.model.host.facts import Connection, HostFacts, Reading, VmFacts, VmState, VmSummary
 from vmtune.model.host.page_contents import PageSample
 from vmtune.model.host.ring_reset import resets_end_early
+from vmtune.model.host.virtio_queues import VirtioQueue
 from vmtune.model.plan.changes import Change
 
 
@@ -204,6 +206,10 @@ class QmpDriver(QmpMigrations, QmpDisks):
         return await self._folder.ask(
             vm, lambda qemu: qemu_control.takes_postcopy_with_multifd(qemu.monitor)
         )
+
+    async def virtio_queues(self, vm: UUID) -> Sequence[VirtioQueue]:
+        """The first queue of each of its virtio devices."""
+        return await self._folder.ask(vm, lambda qemu: virtio_queues(qemu.monitor))
 
     async def lift_dirty_limit(self, vm: UUID) -> None:
         """Hold its vCPUs back no longer."""

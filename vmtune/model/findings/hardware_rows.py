@@ -47,6 +47,13 @@ HARDWARE_ROWS = (
         "use a QEMU there that has it, or choose another destination",
     ),
     blocker(
+        "virtio_queues_too_long",
+        "QEMU {qemu} gives virtio queues {entries} entries, whatever the devices are configured to "
+        "have ({devices}); QEMU {there} on the destination refuses longer queues than that",
+        "shut the VM off and start it on the destination, or choose one whose QEMU is older than "
+        "11.1",
+    ),
+    blocker(
         "cpu_not_offered",
         "the destination cannot give the guest its CPU: a feature of it is missing there",
         "choose a destination with that CPU; for later, a CPU model that all hosts have "

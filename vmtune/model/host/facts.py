@@ -8,6 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from vmtune.model.host.hardware import Hardware
+from vmtune.model.host.virtio_queues import VirtioQueue
 from vmtune.model.tunables.tunable import Value
 from vmtune.model.versions import Version
 
@@ -161,6 +162,7 @@ class VmFacts:
         where it was not.
     :param manager: the program that manages it (:mod:`vmtune.model.host.managers`); empty if none
         that is known does.
+    :param virtio_queues: of some of its devices; looked at only where it matters.
     :param aborts_on_short_reset: this QEMU aborts where the kernel empties a ring in part; None
         where its program cannot be read.
     """
@@ -198,6 +200,7 @@ class VmFacts:
     vcpu_dirty_bytes_per_s: int | None = None
     aborts_on_short_reset: bool | None = None
     manager: str = ""
+    virtio_queues: tuple[VirtioQueue, ...] = ()
 
     @property
     def dirty_ring_size_entries(self) -> int | None:

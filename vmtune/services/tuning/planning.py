@@ -15,6 +15,7 @@ from vmtune.model.host.hardware import Hardware, Offer
 from vmtune.model.host.network import with_network
 from vmtune.model.plan.plan import Plan, make_plan
 from vmtune.model.plan.situation import Destination, Permissions, Situation
+from vmtune.model.preflight.releases import may_outgrow
 from vmtune.model.preflight.rings import wants_reaper
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.rows.storage import COPIES
@@ -180,6 +181,8 @@ class PlanService:
                 )
                 goal = replace(goal, encrypted=encrypted)
         facts = await _asked(driver, facts, desired.values)
+        if goal is not None and may_outgrow(facts.qemu, goal):
+            facts = await _with_queues(driver, facts)
         situation = self._situation(desired, facts, host, goal)
         if goal is not None and wants_reaper(situation):
             situation = replace(situation, vm=await _with_dirty_rates(driver, facts))
@@ -307,6 +310,16 @@ async def _with_dirty_rates(driver: Driver, facts: VmFacts) -> VmFacts:
         return facts  # the QEMU is too old for the query, which the plan reports
     fastest = max(rates.vcpu_mib_per_s) << 20 if rates.vcpu_mib_per_s else None
     return replace(facts, measuring_dirty_rate=rates.measuring, vcpu_dirty_bytes_per_s=fastest)
+
+
+async def _with_queues(driver: Driver, facts: VmFacts) -> VmFacts:
+    """With the sizes of its virtio queues; without them nothing is said about them."""
+    if not facts.capabilities:
+        return facts
+    try:
+        return replace(facts, virtio_queues=tuple(await driver.virtio_queues(facts.uuid)))
+    except (CommandRefused, NotFound):
+        return facts
 
 
 async def _facts_or_none(driver: Driver, vm: UUID) -> VmFacts | None:

@@ -135,6 +135,9 @@ BAD_ARGUMENTS: list[tuple[str, dict[str, Any]]] = [
     ("migrate", {"uri": "exec:sh", "resume": True}),
     ("migrate-recover", {"uri": "exec:sh"}),
     ("migrate-recover", {}),
+    ("x-query-virtio-queue-status", {"path": "/machine/peripheral/a/virtio-backend", "queue": 1}),
+    ("x-query-virtio-queue-status", {"path": "/machine/unattached/a/virtio-backend", "queue": 0}),
+    ("x-query-virtio-queue-status", {"path": "/machine/peripheral/a", "queue": 0}),
     ("trace-event-set-state", {"name": "*", "enable": True}),
     ("trace-event-set-state", {"name": "kvm_dirty_ring_*", "enable": True}),
 ]

@@ -20,6 +20,7 @@ from tests.unit.model.preflight.situations import (
     INSIDE,
     LIMIT,
     POSTCOPY,
+    QEMU_11_1,
     REAPED,
     SLACKEN,
     SMALL,
@@ -39,6 +40,7 @@ from tests.unit.model.preflight.situations import (
 from vmtune.model.host.facts import MemoryMaps, VmState
 from vmtune.model.host.hardware import Hardware
 from vmtune.model.host.managers import NOVA
+from vmtune.model.host.virtio_queues import VirtioQueue
 from vmtune.model.plan.situation import Destination, Situation
 from vmtune.model.versions import Version
 
@@ -164,6 +166,8 @@ EXAMPLES: list[tuple[str, str, Situation]] = [
         Hardware(hugepage_bytes=2 << 20), free_hugepages_bytes=256 << 20)),
     ("pinned_cpus_missing", "", needing(Hardware(pinned_cpus=frozenset({2, 16, 17})))),
     ("machine_not_offered", "", needing(Hardware(), machine=False)),
+    ("virtio_queues_too_long", "", migrating(
+        vm=vm(virtio_queues=(VirtioQueue("virtio-disk0", 1024, 256),)), destination=QEMU_11_1)),
     ("cpu_not_offered", "", needing(Hardware(cpu_xml="<cpu/>"), cpu=False)),
     ("cpu_host_passthrough", "", needing(Hardware(cpu_mode="host-passthrough"), cpu=True)),
     ("cpu_host_model", "", needing(Hardware(cpu_mode="host-model"), cpu=True)),

@@ -58,6 +58,7 @@ def needing(needs: Hardware, **offered: Any) -> Situation:
     return migrating(vm=vm(hardware=needs), destination=goal)
 
 
+QEMU_11_1 = Destination("b", host("b", qemu=Version(11, 1, 3)))
 GIB = 1 << 30
 
 

@@ -22,6 +22,7 @@ from tests.unit.model.preflight.situations import (
     INSIDE,
     PATCHED,
     POSTCOPY,
+    QEMU_11_1,
     REAPED,
     ROOMY,
     SLACKEN,
@@ -41,6 +42,7 @@ from vmtune.model.findings.doctor_rows import DOCTOR_ROWS
 from vmtune.model.findings.pack_rows import PACK_ROWS
 from vmtune.model.findings.table import FINDINGS, Finding, Severity
 from vmtune.model.host.facts import MemoryMaps, VmFacts, VmState
+from vmtune.model.host.virtio_queues import VirtioQueue
 from vmtune.model.plan.situation import Destination, Situation
 from vmtune.model.tunables.rules import accept_values
 from vmtune.model.versions import Version
@@ -66,8 +68,14 @@ def test_every_finding_has_an_example() -> None:
     assert {code for code, _, _ in EXAMPLES} == set(FINDINGS) - told_elsewhere
 
 
+LONG = (VirtioQueue("virtio-disk0", 1024, 256),)
 HEALTHY = [
     migrating(vm=vm(Version(11, 1, 3)), host=host(libvirt=Version(12, 8, 0))),
+    migrating(vm=vm(virtio_queues=LONG)),
+    migrating(vm=vm(virtio_queues=(VirtioQueue("virtio-disk0", 1024, 1024),)),
+              destination=QEMU_11_1),
+    migrating(destination=QEMU_11_1),
+    migrating(vm=vm(virtio_queues=LONG), destination=Destination("b", host("b", qemu=None))),
     situation({}),
     migrating({}),
     situation(ZERO_COPY),
@@ -119,6 +127,20 @@ HEALTHY = [
     migrating(vm=ringed(65536), destination=Destination("b", UNSAFE)),
     migrating({"postcopy": True}, steps=(SLACKEN, POSTCOPY)),
 ]  # fmt: skip
+
+
+def test_all_devices_whose_queues_are_too_long_are_named() -> None:
+    """And a QEMU that waits there says best which release it is."""
+    short, rng = VirtioQueue("scsi0", 256, 256), VirtioQueue("rng0", 1024, 8)
+    waiting = vm(Version(11, 1, 3))
+    (finding,) = found(
+        direct_migration({}, waiting, vm=vm(virtio_queues=(*LONG, short, rng)))
+    )  # fmt: skip
+    assert finding.code == "virtio_queues_too_long"
+    assert finding.evidence == {
+        "qemu": "10.0.2", "entries": 1024, "devices": "virtio-disk0: 256, rng0: 8",
+        "there": "11.1.3",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("where", HEALTHY, ids=range(len(HEALTHY)))
