@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from tests.support.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.tune.run import read_space
-from vmtune.client.commands.tune.views import StudyProgression
+from vmtune.client.commands.tune.views import StudyProgression, tried
 from vmtune.errors import InvalidInput
 
 STUDY = """
@@ -121,6 +123,24 @@ def test_what_is_varied_is_read() -> None:
     for wrong in ("a=", "a=1", "a=1..", "a=x,"):
         with pytest.raises(InvalidInput, match="between which values"):
             read_space([wrong])
+
+
+def test_a_narrow_terminal_breaks_no_name_of_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    medians = {"total_time_ms": 1099.0, "source_cpu_ms": 235.0, "guest_silence_ms": 108.0}
+    texts = {"multifd_compression": "zstd", "cpu_throttle_initial_percent": "40 %"}
+    trial = {
+        "number": 4, "finalist": True, "origin": "rival ovirt-minimal-downtime", "runs": [{}],
+        "medians": medians, "texts": texts,
+    }  # fmt: skip
+    head, *rows, left_out = tried([trial], ["total_time_ms", "source_cpu_ms"])
+    told = [click.unstyle(line) for line in (head, *rows)]
+    assert max(map(len, told)) <= 80
+    assert told[0].split() == ["TRIAL", "RUNS", "TOTAL_TIME_MS", "SOURCE_CPU_MS", "SETTINGS"]
+    assert told[1].split()[:4] == ["4*", "1", "1,099", "235"]
+    assert {*texts} < {*" ".join(told).split()}
+    assert "ORIGIN, GUEST_SILENCE_MS; --wide shows all" in left_out
 
 
 def test_how_far_it_is_is_told() -> None:

@@ -7,16 +7,14 @@ from typing import Any
 
 import click
 
-from vmtune.client.commands.tune.views import analysed, lines
+from vmtune.client.commands.tune.views import analysed, lines, tried
 from vmtune.client.complete import studies
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.newest import named_options, newest_of
 from vmtune.client.resolve import STUDY, named
 from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
-from vmtune.client.views.output import Column, table
-
-_SHOWN = 10
+from vmtune.client.views.output import Column
 
 
 @click.command("list")
@@ -74,30 +72,8 @@ def _whole(record: Document, trials: list[Document], analysis: Document) -> Iter
         return
     yield ""
     yield from analysed(analysis)
-    metrics = list(dict.fromkeys(name for one in trials for name in one["medians"]))
-    most = max(len(one["runs"]) for one in trials)
-    newest = sorted(trials, key=lambda one: (-len(one["runs"]), one["number"]))[:_SHOWN]
     yield ""
-    columns = (
-        Column("TRIAL", right=True),
-        Column("ORIGIN"),
-        Column("RUNS", right=True),
-        *(Column(name.upper(), right=True) for name in metrics),
-        Column("SETTINGS", wraps=True),
-    )
-    rows = [
-        (
-            f"{one['number']}{'*' if one['finalist'] else ''}",
-            one["origin"],
-            str(len(one["runs"])),
-            *(f"{one['medians'][name]:,.0f}" if name in one["medians"] else "" for name in metrics),
-            ", ".join(f"{name} {value}" for name, value in one["texts"].items()),
-        )
-        for one in newest
-    ]
-    yield from table(columns, rows, "")
-    if len(trials) > len(newest):
-        yield f"{len(trials) - len(newest)} more trials, of at most {most} runs: see --json"
+    yield from tried(trials, analysis["goals"])
 
 
 @click.command()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from vmtune.client.connection.http import Document
 from vmtune.client.views import render
-from vmtune.client.views.output import fields
+from vmtune.client.views.output import Column, fields, table
 from vmtune.client.views.progress import Progression
+
+_SHOWN = 10
 
 
 class StudyProgression(Progression):
@@ -100,6 +102,33 @@ def analysed(found: Document) -> Iterator[str]:
             ("front", f"trials {', '.join(front)}" if several and front else ""),
         ]
     )
+
+
+def tried(trials: Sequence[Document], goals: Collection[str]) -> Iterator[str]:
+    """The trials that ran most often. A narrow terminal has the *goals* and the settings."""
+    metrics = list(dict.fromkeys(name for one in trials for name in one["medians"]))
+    most = max(len(one["runs"]) for one in trials)
+    newest = sorted(trials, key=lambda one: (-len(one["runs"]), one["number"]))[:_SHOWN]
+    columns = (
+        Column("TRIAL", right=True),
+        Column("ORIGIN", spare=3),
+        Column("RUNS", right=True, spare=1),
+        *(Column(name.upper(), right=True, spare=0 if name in goals else 2) for name in metrics),
+        Column("SETTINGS", wraps=True),
+    )
+    rows = [
+        (
+            f"{one['number']}{'*' if one['finalist'] else ''}",
+            one["origin"],
+            str(len(one["runs"])),
+            *(f"{one['medians'][name]:,.0f}" if name in one["medians"] else "" for name in metrics),
+            ", ".join(f"{name} {value}" for name, value in one["texts"].items()),
+        )
+        for one in newest
+    ]
+    yield from table(columns, rows, "")
+    if len(trials) > len(newest):
+        yield f"{len(trials) - len(newest)} more trials, of at most {most} runs: see --json"
 
 
 def _result(result: Document) -> Iterator[str]:
