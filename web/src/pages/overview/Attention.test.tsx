@@ -86,6 +86,23 @@ test("an evacuation that stopped is named by its host, and links to its page", a
   expect(link).toHaveAttribute("href", "/hosts/rack7/evacuations/e1");
 });
 
+test("a migration that is paused in post-copy comes before one that does not end, others after it", async () => {
+  const one = (concern: Schemas["Concern"], name: string) => ({
+    concern,
+    count: 1,
+    subjects: [{ id: name, name, text: "", since: null }],
+  });
+  await shown([one("post-copy paused", "torn"), one("failed", "lost")]);
+  await tell("m1", ENDLESS);
+  await screen.findByRole("link", { name: "vm-m1" });
+  const rows = screen.getAllByRole("listitem").map((each) => each.textContent);
+  expect(rows).toEqual([
+    expect.stringContaining("torn"),
+    expect.stringContaining("vm-m1"),
+    expect.stringContaining("lost"),
+  ]);
+});
+
 test.each<[string, string, Outlook | null]>([
   ["ends", "m2", { ...ENDLESS, ends: true, needs: null }],
   ["is not known yet", "m2", { ...ENDLESS, ends: null, needs: null }],

@@ -93,11 +93,21 @@ const CONCERNS: Record<Concern, Said> = {
 };
 
 const NAMED = 2;
+/** Come before migrations that do not end by themselves: a guest is lost where a host is shut down. */
+const FIRST: readonly Concern[] = ["post-copy paused"];
 
 /** What needs a person now, the most urgent first. */
 export function Attention({ found }: { found: readonly Attentive[] }) {
   const stuck = useStuck();
   const [raised, raise] = useState<Stuck | null>(null);
+  const listed = (first: boolean) =>
+    found
+      .filter(({ concern }) => FIRST.includes(concern) === first)
+      .map((each) => (
+        <li key={each.concern}>
+          <One {...each} />
+        </li>
+      ));
   return (
     <Card isCompact isFullHeight component="section" aria-labelledby="attention">
       <CardTitle component="h2" id="attention">
@@ -108,6 +118,7 @@ export function Attention({ found }: { found: readonly Attentive[] }) {
           <p>Nothing.</p>
         ) : (
           <ul className="vt-attention">
+            {listed(true)}
             {stuck.map((each) => (
               <li key={each.id}>
                 <Label isCompact status="warning">
@@ -126,11 +137,7 @@ export function Attention({ found }: { found: readonly Attentive[] }) {
                 )}
               </li>
             ))}
-            {found.map((each) => (
-              <li key={each.concern}>
-                <One {...each} />
-              </li>
-            ))}
+            {listed(false)}
           </ul>
         )}
       </CardBody>
