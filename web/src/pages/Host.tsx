@@ -54,16 +54,17 @@ export default function Host() {
                 </StackItem>
               )}
               <StackItem>
-                <Facts title="Configuration" facts={added(data)} />
+                <Facts title="Configuration" facts={added(data)} wide />
               </StackItem>
               {data.facts && (
                 <>
                   <StackItem>
-                    <Facts title="Current state" facts={said(data.facts)} />
+                    <Facts title="Current state" facts={said(data.facts)} wide />
                   </StackItem>
                   <StackItem>
                     <Facts
                       title="Kernel settings"
+                      wide
                       facts={Object.entries(data.facts.sysctls).map(([key, value]) => [
                         key,
                         count(value),

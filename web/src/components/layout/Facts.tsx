@@ -7,19 +7,33 @@ import {
   DescriptionListGroup,
   DescriptionListTerm,
 } from "@patternfly/react-core";
-import type { ReactNode } from "react";
+import type { CSSProperties, ReactNode } from "react";
 import { unbroken } from "../text/format";
+
+/** For lists whose terms are names of tunables, or sentences: beside the text they stay in one line.
+ * PatternFly's own property for it works only where the list is never vertical. */
+export const WIDE_TERMS = {
+  "--pf-v6-c-description-list--m-horizontal__term--width": "32ch",
+} as CSSProperties;
 
 /** A term and what is to be said of it; *shown* stands for the term where a word is not enough. */
 export type Fact = readonly [term: string, value: ReactNode, shown?: ReactNode];
 
-/** Facts one below the other; side by side where there is room and *spread* is wanted. */
-export function FactList({ facts, spread = false }: { facts: readonly Fact[]; spread?: boolean }) {
+interface Layout {
+  facts: readonly Fact[];
+  /** Side by side where there is room. */
+  spread?: boolean;
+  /** The terms are long. */
+  wide?: boolean;
+}
+
+/** Facts one below the other. */
+export function FactList({ facts, spread = false, wide = false }: Layout) {
   const layout = spread
     ? { columnModifier: { default: "1Col", md: "2Col", xl: "3Col" } as const }
     : {
         orientation: { default: "vertical", sm: "horizontal" } as const,
-        horizontalTermWidthModifier: { default: "24ch" },
+        ...(wide && { style: WIDE_TERMS }),
       };
   return (
     <DescriptionList isCompact {...layout}>
@@ -38,20 +52,14 @@ export function FactList({ facts, spread = false }: { facts: readonly Fact[]; sp
 /** A card of facts; *children* stand below them. */
 export function Facts({
   title,
-  facts,
-  spread = false,
   children,
-}: {
-  title: string;
-  facts: readonly Fact[];
-  spread?: boolean;
-  children?: ReactNode;
-}) {
+  ...layout
+}: Layout & { title: string; children?: ReactNode }) {
   return (
     <Card isFullHeight>
       <CardTitle component="h2">{title}</CardTitle>
       <CardBody>
-        <FactList facts={facts} spread={spread} />
+        <FactList {...layout} />
         {children}
       </CardBody>
     </Card>

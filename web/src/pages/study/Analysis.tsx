@@ -8,18 +8,15 @@ import {
   Stack,
   StackItem,
 } from "@patternfly/react-core";
-import { type CSSProperties, useMemo } from "react";
+import { useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { Chart, type ChartOption } from "../../components/charts/Chart";
+import { WIDE_TERMS } from "../../components/layout/Facts";
 import { Section } from "../bench/Section";
 import { type MetricWords, useMetricWords } from "./useMetricWords";
 
 type Found = Schemas["StudyAnalysisView"];
 
-// PatternFly's own property for it works only where the list is never vertical.
-const WIDE_TERMS = {
-  "--pf-v6-c-description-list--m-horizontal__term--width": "32ch",
-} as CSSProperties;
 const TRIAL = "#8a8d90";
 const FRONT = "#4394e5";
 
