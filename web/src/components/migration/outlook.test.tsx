@@ -62,3 +62,9 @@ test("nothing is said where nobody asked, or while the guest is switched over", 
   rendered(<MigrationProgress title="web1" progress={done} />);
   expect(screen.getByText("QEMU has completed, the record is being finished")).toBeVisible();
 });
+
+test("one that is paused in post-copy says so, whatever was told before", () => {
+  rendered(<MigrationProgress title="web1" progress={progress({ iteration: 7 })} paused />);
+  expect(screen.getByText(/paused in post-copy/)).toBeVisible();
+  expect(screen.queryByText(/iteration/)).toBeNull();
+});

@@ -45,6 +45,9 @@ test("it says since when, and how much memory has not arrived", () => {
   const active = { ...latest, status: "postcopy-active" } as Schemas["SampleView"];
   shown.again(<Recover record={record} latest={active} />);
   expect(shown.container).not.toHaveTextContent("Paused since");
+  expect(shown.container).toHaveTextContent(
+    /Last sample: .*1:05.*; 3 MiB of 96 MiB were still on a/,
+  );
 });
 
 test("nothing is tried before it is confirmed", async () => {

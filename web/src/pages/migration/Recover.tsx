@@ -82,14 +82,15 @@ export function Recover({ record, latest }: { record: Record; latest?: Sample | 
 }
 
 /** Since when it is paused, and how much memory had not arrived. While it stands there is one sample,
- * of when that was first seen. */
+ * of when that was first seen; through libvirt there is none, and the last one is of before. */
 function Since({ record, latest }: { record: Record; latest: Sample | undefined }) {
-  if (latest?.status !== "postcopy-paused" || record.started_at === null) return null;
+  if (latest === undefined || record.started_at === null) return null;
   const at = new Date(Date.parse(record.started_at) + latest.at_ms).toISOString();
+  const stands = latest.status === "postcopy-paused";
   return (
     <div>
-      Paused since <Moment at={at} />; {bytes(latest.remaining_bytes)} of{" "}
-      {bytes(latest.total_bytes)} are still on {record.source}.
+      {stands ? "Paused since" : "Last sample:"} <Moment at={at} />; {bytes(latest.remaining_bytes)}{" "}
+      of {bytes(latest.total_bytes)} {stands ? "are" : "were"} still on {record.source}.
     </div>
   );
 }

@@ -49,6 +49,7 @@ function Running({ migrations: running }: { migrations: readonly Move[] }) {
         id={each.id}
         title={`${each.vm_name}: ${way(each)}`}
         progress={progress.get(each.id)}
+        paused={each.state === "postcopy-paused"}
       />
     ));
 }
