@@ -222,6 +222,8 @@ def test_what_was_interrupted(it: Live, page: Page) -> None:
         return any(step["effect"] == "done" for step in it.record(moving)["step_records"])
 
     wait_for(switched, "post-copy to begin", within_s=300)
+    samples = f"/migrations/{moving['id']}/samples"
+    wait_for(lambda: bool(list(it.client.items(samples))), "samples, stored some at a time")
     for port in _migration_ports(it) - others:
         in_host_a(it, "ss", "-K", "dport", "=", f":{port}")
     wait_for(lambda: it.record(moving)["state"] == "postcopy-paused", "it to be paused")
