@@ -17,14 +17,13 @@ _AUTO_CONVERGE = {
 }
 DECIDING = ("downtime_limit_ms", "auto_converge", *_AUTO_CONVERGE)
 """The tunables that decide about the course, besides those of the throughput."""
+_CACHE_BYTES = 64 << 20
+"""QEMU's own for XBZRLE (DEFAULT_MIGRATE_XBZRLE_CACHE_SIZE in migration/options.c)."""
 _COMPRESSIONS = ("xbzrle", "compress")
 
 
 def conditions_of(values: Mapping[str, Value | None]) -> Conditions:
     """The conditions; QEMU's defaults where nothing is known. The throughput is still to be put in.
-
-    XBZRLE sends what changed of a page since it was sent: in the first pass it saves nothing
-    (migration/ram.c, save_xbzrle_page).
 
     :param values: what is set, or will be; what is None or missing is not known.
     """
@@ -37,8 +36,16 @@ def conditions_of(values: Mapping[str, Value | None]) -> Conditions:
         1.0,
         _DOWNTIME_LIMIT_MS if limit is None else limit,
         auto_converge=schedule,
-        first_wire_share=1.0 if values.get("xbzrle") is True else None,
+        cache_bytes=cache_bytes(values),
     )
+
+
+def cache_bytes(values: Mapping[str, Value | None]) -> float | None:
+    """XBZRLE's cache; None where it is not used."""
+    if values.get("xbzrle") is not True:
+        return None
+    size = _number(values.get("xbzrle_cache_size_bytes"))
+    return float(_CACHE_BYTES if size is None else size)
 
 
 def compresses(values: Mapping[str, Value]) -> bool:

@@ -29,6 +29,8 @@ _STANDS = 0.97
 progress: that dirtying and sending balance is known no better than to some percent."""
 _STANDS_PASSES = 24
 """In bursts long and short passes take turns: so many in a row, without progress."""
+_CACHED_MORE = 0.01
+"""While XBZRLE's cache holds more of what is sent by more than this, later passes are shorter."""
 _TRIGGERS = 2
 """How many passes in all dirty too much before the throttle is raised."""
 _THROTTLED_EVERY_MS = 1000.0
@@ -61,6 +63,8 @@ class Conditions:
     :param switchover_bytes_per_s: the throughput once the guest stands still, when QEMU lifts
         its bandwidth limit (migration/migration.c, migration_completion); None: the same.
     :param limited: it is a bandwidth limit that holds the throughput.
+    :param cache_bytes: XBZRLE's cache of pages that were sent; None without it.
+    :param delta_share: bytes sent for a dirty byte of a page that is in the cache, 0 to 1.
     """
 
     throughput_bytes_per_s: float
@@ -72,6 +76,8 @@ class Conditions:
     first_wire_share: float | None = None
     busy_share: float = 1.0
     limited: bool = False
+    cache_bytes: float | None = None
+    delta_share: float = 1.0
 
     @property
     def threshold_bytes(self) -> float:
@@ -89,11 +95,34 @@ class Conditions:
         pace = self.throughput_bytes_per_s
         return Bursts(pace, max(pace, self.switchover_bytes_per_s or 0.0))
 
-    def in_pass(self, number: int) -> Conditions:
-        """Those of a pass, counted from 1."""
-        if number > 1 or self.first_wire_share is None:
+    def in_pass(self, number: int, cached_share: float = 0.0) -> Conditions:
+        """Those of a pass, counted from 1.
+
+        :param cached_share: of what it sends, how much is in XBZRLE's cache.
+        """
+        if number == 1 and self.first_wire_share is not None:
+            return replace(self, wire_share=self.first_wire_share)
+        if number == 1 or not cached_share:
             return self
-        return replace(self, wire_share=self.first_wire_share)
+        saved = cached_share * (1 - self.delta_share)
+        return replace(self, wire_share=self.wire_share * (1 - saved))
+
+    def cached_share(self, curve: DirtyCurve, before_ms: float, pass_ms: float) -> float:
+        """Of what the guest wrote in a pass of *pass_ms*, how much it had written before, and
+        XBZRLE's cache still holds.
+
+        QEMU puts a page into the cache when it sends it after the first pass, and leaves those that
+        are in use there when there is no room for another (migration/ram.c, save_xbzrle_page;
+        migration/page_cache.c, cache_insert).
+
+        :param before_ms: how long the guest had written since the migration's beginning.
+        """
+        if self.cache_bytes is None or pass_ms <= 0:
+            return 0.0
+        known, every = (curve.dirty_bytes(ms) for ms in (before_ms, before_ms + pass_ms))
+        wrote = curve.dirty_bytes(pass_ms)
+        again = 1 - (every - known) / wrote if wrote > 0 else 0.0
+        return max(0.0, min(1.0, again)) * min(1.0, self.cache_bytes / max(1.0, every))
 
     def does_share(self, throttle_percent: float) -> float:
         """How much the guest does under a throttle of what it would do without."""
@@ -255,9 +284,9 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
     progress = _Progress(threshold, 1 if bursts is None else _STANDS_PASSES)
     # At the passes' beginnings: how long the guest had written, what was sent, what was dirty.
     starts = deque([(0.0, 0.0, remaining + sent)])
-    written_ms, sent_all, all_sent = clean_ms, sent, False
+    written_ms, sent_all, all_sent, cached = clean_ms, sent, False, 0.0
     for number in range(1, _MOST_PASSES + 1):
-        here, does = conditions.in_pass(number), conditions.does_share(throttle.percent)
+        here, does = conditions.in_pass(number, cached), conditions.does_share(throttle.percent)
         done = _send(moment, number, remaining, here, bursts)
         left_ms += done.ms
         on_wire += done.sent_bytes * here.wire_share
@@ -265,6 +294,8 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
         dirtied = curve.dirty_bytes((clean_ms + done.ms) * does)
         left, unused = done.left_bytes, done.unused_bytes
         written_ms += done.ms * does
+        before, start_ms = cached, starts[-1][0]
+        cached = conditions.cached_share(curve, start_ms, written_ms - start_ms)
         sent_all += done.done_bytes
         while len(starts) > 1 and sent_all - starts[1][1] >= starts[1][2]:
             starts.popleft()
@@ -275,13 +306,14 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
             left = min(left, max(0.0, dirty - dirtied))
         remaining = left + dirtied
         if remaining + unused <= threshold * (1 + _ROUNDING):
-            silence_ms = conditions.silence_ms(remaining)
+            last = conditions.in_pass(number + 1, cached)
+            silence_ms = last.silence_ms(remaining)
             silence_ms += unused / moment.passed_over_bytes_per_s * 1000
-            on_wire += remaining * conditions.wire_share
+            on_wire += remaining * last.wire_share
             left_ms += silence_ms
             return Course(True, left_ms, silence_ms, number, on_wire, least, throttle.percent)
         least = remaining if least is None else min(least, remaining)
-        stands = progress.stands(remaining)
+        stands = progress.stands(remaining) and cached <= before + _CACHED_MORE
         throttle.synchronised(left_ms, dirtied, sent * here.wire_share)
         if (stands and all_sent and not throttle.may_rise) or left_ms > LONGEST_MS:
             return Course(False, left_ms, 0.0, number, on_wire, least, throttle.percent)

@@ -135,7 +135,13 @@ def measured(seen: Followed, conditions: Conditions) -> Conditions | None:
     if pace is None:
         return None
     share = wire_share(seen)
-    return replace(conditions, throughput_bytes_per_s=pace, wire_share=share, first_wire_share=None)
+    return replace(
+        conditions,
+        throughput_bytes_per_s=pace,
+        wire_share=share,
+        first_wire_share=None,
+        cache_bytes=None,
+    )
 
 
 def standing(seen: Followed, before: Sequence[DirtyPoint] = ()) -> tuple[DirtyCurve, Moment] | None:

@@ -32,6 +32,8 @@ _CURVE = (0.9, 1.0, 1.1)
 """How much the guest may do more or less than while it was measured."""
 _COMPRESSED = (0.3, 0.6, 1.0)
 """Bytes sent for a byte of memory where pages are compressed and nobody knows how well."""
+_DELTAS = (0.002, 0.1, 0.6)
+"""The same of what XBZRLE sends of a page that it has sent before."""
 _PACKED = (0.8, 1.25)
 """How much more or less is sent than the sampled pages say."""
 _FEWEST_CHANGED = 20
@@ -97,25 +99,41 @@ def first_share(probe: DirtyProbe, compressed: bool = False) -> Range:
     return Range(*_COMPRESSED) if held is None else _about(max(_LEAST_SENT, held.packed_share))
 
 
-def later_share(probe: DirtyProbe, compressed: bool = False, deltas: bool = False) -> Range:
+def later_share(probe: DirtyProbe, compressed: bool = False) -> Range:
     """Bytes sent in later passes for a byte that the guest has written: by those pages that it
     changed while it was measured, since what it writes may differ from what it keeps.
 
-    :param compressed: pages are compressed.
-    :param deltas: by what changed in them, of which their contents say nothing.
+    :param compressed: pages are compressed, and not by what changed in them.
     """
     changed, held = probe.changed, probe.contents
     if changed is not None and changed.pages < _FEWEST_CHANGED:
         changed = None
     written = 1.0 if changed is None else 1 - changed.zero_share
     packed = changed or held
-    if compressed and (deltas or packed is None):
+    if compressed and packed is None:
         return Range(*(max(_LEAST_SENT, written * share) for share in _COMPRESSED))
     if packed is None:
         return Range.exactly(1.0)
     share = packed.packed_share if compressed else 1.0
     about = _about(max(_LEAST_SENT, written * share))
     return about if changed is not None else Range(about.low, about.likely, max(about.high, share))
+
+
+_Shares = tuple[float, float, float]
+"""Bytes sent for a byte of memory: in the first pass, in later ones, and of those for a byte of a
+page that XBZRLE has sent before."""
+
+
+def _shares(probe: DirtyProbe, compressed: bool, deltas: bool) -> tuple[_Shares, _Shares, _Shares]:
+    """The least, the likely and the most."""
+    first = first_share(probe, compressed and not deltas)
+    later = later_share(probe, compressed and not deltas)
+    delta = Range(*_DELTAS) if deltas else Range.exactly(1.0)
+    return (
+        (first.low, later.low, delta.low),
+        (first.likely, later.likely, delta.likely),
+        (first.high, later.high, delta.high),
+    )
 
 
 def _about(share: float) -> Range:
@@ -137,11 +155,10 @@ def expect(
     conditions = replace(conditions, limited=throughput.limited)
     first = used_bytes(probe)
     curve = probe.curve()
-    deltas = conditions.first_wire_share is not None
-    at_first = first_share(probe, compressed and not deltas)
-    later = later_share(probe, compressed, deltas)
-    likely_shares = at_first.likely, later.likely
-    shares = sorted({(at_first.low, later.low), likely_shares, (at_first.high, later.high)})
+    deltas = conditions.cache_bytes is not None
+    shares_of = _shares(probe, compressed, deltas)
+    likely_shares = shares_of[1]
+    shares = sorted(set(shares_of))
     held, lifted = throughput.bytes_per_s, throughput.switchover_bytes_per_s
     paces = {(held.low, lifted.low), (held.likely, lifted.likely), (held.high, lifted.high)}
 
@@ -153,7 +170,7 @@ def expect(
     def course(
         pace: tuple[float, float],
         dirties: DirtyCurve,
-        sent: tuple[float, float],
+        sent: _Shares,
         used: float,
         busy_share: float,
     ) -> Course:
@@ -163,6 +180,7 @@ def expect(
             switchover_bytes_per_s=pace[1],
             first_wire_share=sent[0],
             wire_share=sent[1],
+            delta_share=sent[2],
             busy_share=busy_share,
         )
         return follow(dirties, _beginning(probe, used), there)
@@ -179,7 +197,8 @@ def expect(
             conditions,
             throughput_bytes_per_s=held.likely,
             switchover_bytes_per_s=lifted.likely,
-            wire_share=later.likely,
+            wire_share=likely_shares[1],
+            delta_share=likely_shares[2],
         )
         helps = needs(curve, _beginning(probe, first.likely), usual)
     ends = likely.ends if all(other.ends == likely.ends for other in others) else None
@@ -212,13 +231,14 @@ def likely_course(
     :param compressed: pages are compressed.
     :param throttle_percent: of the guest's CPU time, withheld from the beginning on.
     """
-    deltas = conditions.first_wire_share is not None
+    first_wire, wire, delta = _shares(probe, compressed, conditions.cache_bytes is not None)[1]
     there = replace(
         conditions,
         throughput_bytes_per_s=throughput.bytes_per_s.likely,
         switchover_bytes_per_s=throughput.switchover_bytes_per_s.likely,
-        first_wire_share=first_share(probe, compressed and not deltas).likely,
-        wire_share=later_share(probe, compressed, deltas).likely,
+        first_wire_share=first_wire,
+        wire_share=wire,
+        delta_share=delta,
         limited=throughput.limited,
     )
     beginning = _beginning(probe, used_bytes(probe).likely)

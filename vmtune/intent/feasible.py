@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from vmtune import units
-from vmtune.forecast.course import Conditions, Course
+from vmtune.forecast.conditions import conditions_of
+from vmtune.forecast.course import Course
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import first_share, likely_course, used_bytes
@@ -60,8 +61,8 @@ class Basis:
 
     def course(self, limit_ms: int, throttle_percent: int) -> Course:
         """What is likely with a downtime limit and a throttle."""
-        first_share = 1.0 if self.deltas else None
-        limits = Conditions(1.0, limit_ms, first_wire_share=first_share)
+        asked = {"downtime_limit_ms": limit_ms, "auto_converge": False, "xbzrle": self.deltas}
+        limits = conditions_of({**self.pinned, **asked})
         return likely_course(self.probe, self.throughput, limits, self.compressed, throttle_percent)
 
 

@@ -82,13 +82,72 @@ def test_a_guest_with_cpu_to_spare_is_not_slowed_by_a_small_throttle() -> None:
 
 
 def test_what_is_sent_again_may_be_smaller_than_the_first_pass() -> None:
-    """XBZRLE."""
     plain, delta = (
         follow(writer(50), Moment(1000 * MB), replace(GIG, wire_share=0.5, first_wire_share=first))
         for first in (1.0, None)
     )
     assert plain.left_ms > 9700 > delta.left_ms
     assert plain.left_ms < follow(writer(50), Moment(1000 * MB), GIG).left_ms
+
+
+DELTAS = replace(GIG, cache_bytes=200 * MB, delta_share=0.1)
+"""XBZRLE."""
+
+
+@pytest.mark.parametrize(("before_ms", "pass_ms", "cache_mb", "share"), [
+    (0, 500, 200, 0),  # nothing was sent after the first pass
+    (500, 500, 200, 0),  # a writer in order has not come round yet
+    (750, 500, 200, 0.5),
+    (1000, 500, 200, 1),
+    (9000, 3000, 200, 1),
+    (9000, 3000, 25, 0.5),  # the cache holds half of it
+])  # fmt: skip
+def test_xbzrle_saves_on_what_it_sent_before_and_still_has(
+    before_ms: float, pass_ms: float, cache_mb: float, share: float
+) -> None:
+    curve = writer(50, working_set_mb=50)
+    cached = replace(DELTAS, cache_bytes=cache_mb * MB).cached_share(curve, before_ms, pass_ms)
+    assert cached == pytest.approx(share)
+    assert GIG.cached_share(curve, before_ms, pass_ms) == 0
+
+
+def test_xbzrle_saves_nothing_until_the_guest_writes_to_what_was_sent() -> None:
+    """One that does not come round in the time is sent as if without."""
+    far, near = (
+        [
+            follow(writer(50, working_set_mb=region), Moment(1000 * MB), each)
+            for each in (GIG, DELTAS)
+        ]
+        for region in (5000, 100)
+    )
+    assert far[0].left_ms == pytest.approx(far[1].left_ms)
+    assert far[0].sent_bytes == pytest.approx(far[1].sent_bytes)
+    assert near[1].sent_bytes < near[0].sent_bytes
+    assert near[1].left_ms < near[0].left_ms
+
+
+def test_a_guest_whose_pages_are_cached_ends_though_it_dirties_more_than_is_sent() -> None:
+    """The pass that fills the cache is as long as the one before: that is no standing still."""
+    endless, ended = (
+        follow(writer(120, working_set_mb=60), Moment(1000 * MB), each) for each in (GIG, DELTAS)
+    )
+    assert (endless.ends, ended.ends) == (False, True)
+
+
+@given(
+    st.floats(0, 500), st.floats(1, 4000), st.floats(1, 4000), st.floats(0.002, 1), st.booleans()
+)  # fmt: skip
+def test_xbzrle_never_sends_more(
+    rate: float, region_mb: float, cache_mb: float, delta: float, limited: bool
+) -> None:
+    without = replace(GIG, limited=limited)
+    sets = replace(without, cache_bytes=cache_mb * MB, delta_share=delta)
+    curve = writer(max(0.1, rate), region_mb)
+    plain, packed = (follow(curve, Moment(1000 * MB), each) for each in (without, sets))
+    if plain.ends:
+        assert packed.ends
+    for before_ms in (0.0, 100.0, 5000.0):
+        assert 0 <= sets.cached_share(curve, before_ms, 100.0) <= 1
 
 
 def test_pages_that_cost_nothing_are_sent_at_once() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmtune.forecast.conditions import conditions_of
 from vmtune.forecast.course import AutoConverge, Conditions
 from vmtune.forecast.errors import Errors
 from vmtune.forecast.path import Throughput
@@ -18,6 +19,7 @@ from vmtune.forecast.prospect import Prospect, expect, first_share, later_share,
 from vmtune.forecast.ranges import Range
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.page_contents import PageContents
+from vmtune.model.tunables.tunable import Value
 
 MIB = 1 << 20
 EXACT = Errors(Range.exactly(1), Range.exactly(1), Range.exactly(1), 0.0)
@@ -142,21 +144,32 @@ def test_what_the_guest_writes_tells_of_later_passes() -> None:
 
 
 def test_of_xbzrle_pages_tell_their_zeros_alone() -> None:
-    assert later_share(holding(0.5, 0.1), compressed=True, deltas=True) == Range(0.3, 0.6, 1.0)
-    xbzrle = replace(LIMITS, first_wire_share=1.0)
+    xbzrle = conditions_of({"xbzrle": True})
     found = expect(holding(0.9, 0.1), path(100), xbzrle, compressed=True, errors=EXACT)
     assert found.sent_bytes is not None
     assert found.sent_bytes.likely < 400 * MIB  # of 1,000 that are in use
+    packed = expect(holding(0.0, 0.1), path(100), xbzrle, compressed=True, errors=EXACT)
+    assert packed.sent_bytes is not None
+    assert packed.sent_bytes.likely > 1000 * MIB
 
 
-@given(
-    st.floats(0, 1), st.floats(0.001, 1), st.integers(1, 1024), st.booleans(), st.booleans()
-)  # fmt: skip
+@pytest.mark.parametrize(("cache", "ends"), [({}, True), ({"xbzrle_cache_size_bytes": MIB}, False)])
+def test_xbzrle_helps_a_guest_whose_pages_fit_into_its_cache(
+    cache: dict[str, Value], ends: bool
+) -> None:
+    """By QEMU's own size of it, too."""
+    values = {"xbzrle": True, "downtime_limit_ms": 100} | cache
+    found = expect(probe(200, 50), path(100), conditions_of(values), True, EXACT)
+    assert (found.total_ms is not None) == ends
+    assert expect(probe(200, 50), path(100), conditions_of(cache), errors=EXACT).ends is False
+
+
+@given(st.floats(0, 1), st.floats(0.001, 1), st.integers(1, 1024), st.booleans())
 def test_the_share_that_is_sent_is_one(
-    zeros: float, packed: float, pages: int, compressed: bool, deltas: bool
+    zeros: float, packed: float, pages: int, compressed: bool
 ) -> None:
     held = holding(zeros, packed, PageContents(pages, zeros, packed))
-    for share in (first_share(held, compressed), later_share(held, compressed, deltas)):
+    for share in (first_share(held, compressed), later_share(held, compressed)):
         assert 0 < share.low <= share.likely <= share.high <= 1
 
 

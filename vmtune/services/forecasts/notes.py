@@ -126,7 +126,16 @@ def plan_notes(
                 "the profile's convergence steps are not included: they may end it sooner",
             )
         )
-    if values.get("xbzrle") is True or (probe.contents is None and compresses(values)):
+    if values.get("xbzrle") is True:
+        notes.append(
+            Problem(
+                "values",
+                "compression_not_known",
+                "what XBZRLE sends of a page that it has sent before is not known: the bounds hold "
+                "next to nothing to six tenths of the page",
+            )
+        )
+    elif probe.contents is None and compresses(values):
         notes.append(
             Problem(
                 "values",
