@@ -287,7 +287,8 @@ def test_pictures_of_a_study(it: Live, page: Page) -> None:
     picture(page, "study-result")
     page.get_by_role("heading", name="Importance of tunables").evaluate(_TO_TOP)
     picture(page, "study-analysis")
-    page.get_by_role("heading", name="Trials").evaluate(_TO_TOP)
+    page.get_by_role("heading", name="Trials", exact=True).evaluate(_TO_TOP)
+    expect(page.get_by_role("columnheader", name="Runs")).to_be_in_viewport(ratio=1)
     picture(page, "study-trials")
     ran = subprocess.run(
         [sys.executable, "-m", "vmtune", "tune", "show", "capped-link"],

@@ -16,6 +16,8 @@ export interface ColumnOf<Row> {
   cell: (row: Row) => ReactNode;
   /** Short values stay on one line; addresses and the like may break anywhere. */
   text?: "short" | "breaks";
+  /** Its title is long, its values are short: the title may take several lines. */
+  wraps?: boolean;
   /** Holds what can be done; its title is for screen readers. */
   actions?: boolean;
   /** The list can be sorted by it: the word that the service has for that. */
@@ -103,14 +105,14 @@ export function ListTable<Row>({
               </Th>
             )}
             {shown.map((column, columnIndex) => {
-              const { title, actions } = column;
+              const { title, actions, wraps } = column;
               const sort = word(column);
               return actions ? (
                 <Th key={title} screenReaderText={title} />
               ) : (
                 <Th
                   key={title}
-                  modifier="nowrap"
+                  modifier={wraps ? "wrap" : "nowrap"}
                   {...(sort
                     ? {
                         sort: {

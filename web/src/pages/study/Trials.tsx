@@ -16,11 +16,11 @@ export function Trials({ rows, kind }: { rows: readonly Trial[]; kind: Schemas["
       text: "short",
       cell: (each) => `${each.number}${each.finalist ? ", finalist" : ""}`,
     },
-    { title: "Origin", text: "short", cell: (each) => each.origin },
+    { title: "Origin", cell: (each) => each.origin },
     { title: "Settings", cell: (each) => settingsOf(each) },
     ...metrics.map((metric) => ({
       title: words(metric).title,
-      text: "short" as const,
+      wraps: true,
       cell: (each: Trial) => {
         const value = each.medians[metric];
         return value === undefined ? "–" : words(metric).said(value);
