@@ -40,10 +40,11 @@ def page() -> str:
             "has queues of 256 entries, and goes on to 11.1.3.\n"
             "- Where disks are all the virtio devices that a VM has, start it with queues of 1,024 "
             "entries ([`virtio_blk_queue_size`](tunables.md#virtio_blk_queue_size)): it goes to "
-            "11.1.3 and back. `local-disk` was tried with such a disk there. libvirt has no such "
-            "setting that helps for SCSI controllers, network cards, entropy devices, balloons "
-            "(it gives each VM one, unless its XML says `<memballoon model='none'/>`) and serial "
-            "controllers.",
+            "11.1.3 and back. libvirt has no such setting that helps for SCSI controllers, network "
+            "cards, entropy devices, balloons (it gives each VM one, unless its XML says "
+            "`<memballoon model='none'/>`) and serial controllers.",
+            "But for disks that are copied, this was seen between the QEMUs alone, with guests "
+            "that had not begun to run.",
             "All of this was tried by each transport, with the service on a third machine: plan, "
             "apply, migrate there and back, revert; a migration by virsh there and back, which "
             "vmtune observes; and the same with libvirt's hook on both machines, which asks the "
