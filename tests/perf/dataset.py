@@ -59,7 +59,8 @@ async def migrate_all(
                     guest = await _started(stack, one, at)
                 async with asyncio.timeout(_WITHIN_S):
                     if probed is None:
-                        probed = _probed(one.number, *await guest.probe())
+                        probe, load = await guest.probe()
+                        probed = _probed(one.number, probe, load, await guest.more_points(probe))
                     went = await guest.migrate(one.scenario)
             except SetupError:
                 raise
@@ -99,9 +100,15 @@ def _not_run(one: Drawn, failure: str) -> _Migration:
     return _asked(one) | {"state": _NOT_RUN, "failure": failure}
 
 
-def _probed(number: int, probe: DirtyProbe, load: dict[str, float | None]) -> _Migration:
+def _probed(
+    number: int,
+    probe: DirtyProbe,
+    load: dict[str, float | None],
+    more_points: list[dict[str, float]],
+) -> _Migration:
     at = probe.measured_at.isoformat()
-    return asdict(probe) | {"measured_at": at, "number": number, "load": load}
+    told = {"measured_at": at, "number": number, "load": load, "more_points": more_points}
+    return asdict(probe) | told
 
 
 def _seen(went: Went) -> _Migration:
