@@ -66,6 +66,10 @@ class StepRecordView(Model):
     detail: str = Field(description="QEMU's error if it was refused, else further details.")
     forecast: str = Field(description="What was expected with it; empty if that was not known.")
     steering: bool = Field(description="It was done to keep the migration's intent.")
+    values: dict[str, Any] = Field(  # any JSON: a tunable's value
+        description="What it sets, by tunable, in QEMU's units; empty if it does something else."
+    )
+    of_copies: bool = Field(description="The values are of the copies of disks.")
 
 
 class ReaperView(Model):

@@ -253,6 +253,8 @@ def step_record(number: int | None = 0, effect: str = "done", **changes: Any) ->
         "detail": "",
         "forecast": "",
         "steering": False,
+        "values": {"downtime_limit_ms": 500},
+        "of_copies": False,
         **changes,
     }
 

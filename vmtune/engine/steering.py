@@ -90,8 +90,7 @@ async def _is_ended(record: Migration, controls: Controls) -> bool:
 
 
 def _sets_throttle(step: StepRecord) -> bool:
-    by_steering = step.number is None and step.action.startswith("set ")
-    return by_steering and step.effect is not StepEffect.REFUSED and _THROTTLE in step.action
+    return step.steering and step.effect is not StepEffect.REFUSED and _THROTTLE in step.values
 
 
 def _number(value: Value | None, default: int) -> int:

@@ -3,14 +3,13 @@ somebody else sets, a deadline that comes before there is anything to steer."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
 from vmtune.intent.choosing import DIRTY_LIMIT
 from vmtune.intent.steering import Act, Steering
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
-from vmtune.model.migration.downtime import limit_in_words
+from vmtune.model.migration.downtime import limit_set
 from vmtune.model.migration.intent import Goal, Otherwise
 from vmtune.model.migration.steps import StepAction
 
@@ -21,13 +20,15 @@ _OF_LEFT = 1 / 8
 """But no longer than this share of the time left."""
 _GIVEN_UP_AFTER = 4
 """What was refused so often before is not tried again."""
-_THROTTLES = (
-    "max_cpu_throttle_percent",
-    "cpu_throttle_initial_percent",
-    "cpu_throttle_increment_percent",
-    DIRTY_LIMIT,
+_BANDWIDTH = "max_bandwidth_bytes_per_s"
+_THROTTLES = frozenset(
+    {
+        "max_cpu_throttle_percent",
+        "cpu_throttle_initial_percent",
+        "cpu_throttle_increment_percent",
+        DIRTY_LIMIT,
+    }
 )
-_SETS = re.compile(r"\b([a-z_]+) to ")
 
 
 def came_of(
@@ -84,17 +85,16 @@ def left_to_others(state: Steering, records: Iterable[StepRecord]) -> Steering:
     :param records: of the migration, in order.
     """
     for record in records:
-        if record.steering or record.effect is StepEffect.REFUSED:
+        if record.steering or record.of_copies or record.effect is StepEffect.REFUSED:
             continue
-        limit = limit_in_words(record.action)
+        limit = limit_set(record)
         if limit is not None:
             able = replace(state.able, downtime_limit=False)
             state = replace(state, able=able, limit_ms=max(1, limit))
-        names = set(_SETS.findall(record.action))
-        if names.intersection(_THROTTLES):
+        if record.values.keys() & _THROTTLES:
             able = replace(state.able, auto_converge=False, dirty_limit=None)
             state = replace(state, able=able)
-        if "max_bandwidth_bytes_per_s" in names:
+        if _BANDWIDTH in record.values:
             state = replace(state, able=replace(state.able, bandwidth=False))
     return state
 

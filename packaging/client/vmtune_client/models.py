@@ -2838,6 +2838,8 @@ class StepRecordView(TypedDict):
     detail: str
     forecast: str
     steering: bool
+    values: dict[str, Any]
+    of_copies: bool
 
 
 class StepView(TypedDict):

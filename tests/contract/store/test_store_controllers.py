@@ -29,7 +29,11 @@ STEPS = (
     Step(Stalled(10, 5), StepAction.PAUSE),
     Step(AfterSeconds(300), StepAction.ABORT),
 )
-DUE = StepRecord(0, 900, 5, "set downtime_limit_ms to 500 ms", "5 > 4", StepEffect.PENDING)
+DUE = StepRecord(
+    *(0, 900, 5, "set downtime_limit_ms to 500 ms", "5 > 4", StepEffect.PENDING),
+    values={"downtime_limit_ms": 500},
+    of_copies=True,
+)
 
 
 def begin(store: Store) -> Migration:

@@ -27,7 +27,8 @@ OTHER = Outcome("tls", Status.EFFECTIVE, True, True)
 
 def changed(effect: StepEffect = StepEffect.DONE, **values: Value) -> StepRecord:
     """What a user has changed of the copies."""
-    return StepRecord(None, 5, 0, change_of_copies(values), "requested by a user", effect)
+    words, by = change_of_copies(values), "requested by a user"
+    return StepRecord(None, 5, 0, words, by, effect, values=values, of_copies=True)
 
 
 class Source:
@@ -100,9 +101,10 @@ async def test_a_copy_that_begins_later_gets_what_a_user_has_set(limit: int) -> 
     [
         changed(copy_synchronous_writes=True),
         changed(StepEffect.REFUSED, max_bandwidth_bytes_per_s=9),
-        StepRecord(0, 5, 0, "set max_bandwidth_bytes_per_s to 9 B/s", "", StepEffect.DONE),
+        StepRecord(0, 5, 0, "words", "", StepEffect.DONE, values={"max_bandwidth_bytes_per_s": 9}),
+        replace(changed(max_bandwidth_bytes_per_s=9), of_copies=False),
     ],
-    ids=["another change", "refused", "of the memory"],
+    ids=["another change", "refused", "by a step", "of the memory"],
 )
 async def test_what_else_a_user_changes_leaves_it(step: StepRecord) -> None:
     source = Source()

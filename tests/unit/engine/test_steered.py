@@ -89,8 +89,8 @@ async def test_a_pause_that_did_come_about_is_not_followed_by_an_abort() -> None
 
 @pytest.mark.parametrize("set_by_user", [False, True])
 async def test_a_limit_that_a_user_sets_meanwhile_stays(set_by_user: bool) -> None:
-    words = "set downtime_limit_ms to 120 ms"
-    theirs = [StepRecord(None, 50, 1, words, "requested by a user", StepEffect.DONE)]
+    sets = {"downtime_limit_ms": 120}
+    theirs = [StepRecord(None, 50, 1, "any words", "as asked", StepEffect.DONE, values=sets)]
 
     async def recorded() -> Sequence[StepRecord]:
         return theirs if set_by_user else []

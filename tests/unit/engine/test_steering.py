@@ -20,8 +20,7 @@ from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise
 from vmtune.model.migration.record import Migration
 from vmtune.model.migration.stated_intent import StatedIntent, relaxing
-from vmtune.model.migration.step_text import describe
-from vmtune.model.migration.steps import SetValues, StepAction
+from vmtune.model.migration.steps import StepAction
 
 THROTTLING = Intent(500, 60, 30, may=(Means.THROTTLE,))
 
@@ -46,8 +45,8 @@ async def test_without_an_intent_nothing_is_steered() -> None:
 
 
 async def test_it_continues_from_what_qemu_says_is_set() -> None:
-    done = describe(SetValues((("max_cpu_throttle_percent", 25),)))
-    step = StepRecord(None, 9, 2, done, "late", StepEffect.DONE, steering=True)
+    sets = {"max_cpu_throttle_percent": 25}
+    step = StepRecord(None, 9, 2, "words", "late", StepEffect.DONE, steering=True, values=sets)
     record = stated(THROTTLING, step_records=(step,))
     found = await begin_steering(record, qemu(downtime_limit_ms=200, max_cpu_throttle_percent=25))
     assert found == Steering(THROTTLING, Abilities(True), 200, 25)
@@ -138,8 +137,8 @@ async def test_what_was_under_way_at_the_end_of_a_process_may_not_have_been_done
 
 
 async def test_what_a_user_has_set_meanwhile_is_left_alone_by_the_next_process() -> None:
-    words = "set downtime_limit_ms to 700 ms"
-    theirs = StepRecord(None, 9, 2, words, "requested by a user", StepEffect.DONE)
+    sets = {"downtime_limit_ms": 700}
+    theirs = StepRecord(None, 9, 2, "any words", "as asked", StepEffect.DONE, values=sets)
     found = await begin_steering(
         stated(THROTTLING, step_records=(theirs,)), qemu(downtime_limit_ms=700)
     )

@@ -15,8 +15,8 @@ from vmtune.intent.steering import Abilities, Act, Relax, Steering, steer
 from vmtune.intent.throttling import DirtyLimit
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise
-from vmtune.model.migration.step_text import describe
 from vmtune.model.migration.steps import SetValues, StepAction
+from vmtune.model.tunables.tunable import Value
 from vmtune.testing.migration_simulation import MIB, Guest, Simulated, run
 
 PATH = 100 * MIB
@@ -101,23 +101,32 @@ def test_nothing_waits_beyond_the_deadline() -> None:
     assert came_of(state, after, Act(RAISED, ""), REFUSED, 70_000).waits_until_ms == 100_000
 
 
-def by_user(words: str, effect: StepEffect = StepEffect.DONE) -> StepRecord:
-    return StepRecord(None, 900, 2, words, "requested by a user", effect)
+def by_user(effect: StepEffect = StepEffect.DONE, **values: Value) -> StepRecord:
+    """What it sets counts, and no words."""
+    return StepRecord(None, 900, 2, "any words", "requested by a user", effect, values=values)
 
 
 def test_what_others_have_set_meanwhile_is_left_to_them() -> None:
     state = Steering(Intent(500, 60, 80, 1000, may=MAY), ALL, 100)
-    limit = left_to_others(state, [by_user(describe(SetValues((("downtime_limit_ms", 2000),))))])
+    limit = left_to_others(state, [by_user(downtime_limit_ms=2000)])
     assert (limit.highest_limit_ms, limit.able.downtime_limit) == (2000, False)
     assert limit.able.auto_converge
     ring = replace(state, able=replace(ALL, dirty_limit=DirtyLimit(4 * MIB, 1e8)))
     for name in ("max_cpu_throttle_percent", "vcpu_dirty_limit_mib_per_s"):
-        left = left_to_others(ring, [by_user(describe(SetValues(((name, 9),))))])
+        left = left_to_others(ring, [by_user(**{name: 9})])
         assert left.most_throttle_percent == 0
         assert left.able.downtime_limit
-    own = replace(by_user("set downtime_limit_ms to 2,000 ms"), steering=True)
-    refused = by_user("set downtime_limit_ms to 2,000 ms", REFUSED)
-    assert left_to_others(state, [own, refused, by_user("relax deadline_s")]) == state
+    own = replace(by_user(downtime_limit_ms=2000), steering=True)
+    refused = by_user(REFUSED, downtime_limit_ms=2000)
+    worded = replace(by_user(), action="set downtime_limit_ms to 2,000 ms")
+    assert left_to_others(state, [own, refused, worded]) == state
+
+
+def test_the_bandwidth_of_the_copies_of_disks_is_not_the_memorys() -> None:
+    state = Steering(Intent(500, 60, None, 1000), Abilities(), 100)
+    sets = by_user(max_bandwidth_bytes_per_s=9)
+    assert not left_to_others(state, [sets]).able.bandwidth
+    assert left_to_others(state, [replace(sets, of_copies=True)]).able.bandwidth
 
 
 @pytest.mark.parametrize("pinned", [False, True])
@@ -126,8 +135,7 @@ def test_a_bandwidth_that_a_user_has_set_is_not_lifted(pinned: bool) -> None:
     goals = Intent(100, 10, None, 1000, (), Otherwise.RELAX, relax)
     state = Steering(goals, Abilities(), 25)
     if pinned:
-        sets = SetValues((("max_bandwidth_bytes_per_s", 2000),))
-        state = left_to_others(state, [by_user(describe(sets))])
+        state = left_to_others(state, [by_user(max_bandwidth_bytes_per_s=2000)])
     _, acts = steer(state, sample(at_ms=10_100))
     lifted = SetValues((("max_bandwidth_bytes_per_s", 0),))
     assert [act.action for act in acts] == [Relax(Goal.BANDWIDTH), *([] if pinned else [lifted])]

@@ -20,7 +20,7 @@ from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.copy_progress import WINDOW_MS, behind
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import Migration, Trigger
-from vmtune.model.migration.step_text import describe
+from vmtune.model.migration.step_text import describe, values_of
 from vmtune.model.migration.steps import AfterSeconds, Later, Stalled, Step
 
 log = structlog.get_logger(__name__)
@@ -68,8 +68,16 @@ class CopySteps:
                 reason = self._reason(step, at_ms, last_ms)
                 if not reason:
                     return
-                action = describe(step.action)
-                taken = StepRecord(number, at_ms, 0, action, reason, StepEffect.PENDING)
+                taken = StepRecord(
+                    number,
+                    at_ms,
+                    0,
+                    describe(step.action),
+                    reason,
+                    StepEffect.PENDING,
+                    values=values_of(step.action),
+                    of_copies=True,
+                )
             await self._take(taken, record, source, going)
             return
 

@@ -17,7 +17,7 @@ from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.migration.stated_intent import relaxing
-from vmtune.model.migration.step_text import describe
+from vmtune.model.migration.step_text import describe, values_of
 from vmtune.model.migration.steps import Action, SetValues, Step, StepAction
 from vmtune.model.plan.changes import Change, in_order, undo
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -121,7 +121,15 @@ class StepExecutor:
         what = f"throttle the guest: {describe(THROTTLE)}"
         if any(record.number is None and record.action == what for record in self.records):
             return
-        record = StepRecord(None, sample.at_ms, sample.iteration, what, reason, StepEffect.PENDING)
+        record = StepRecord(
+            None,
+            sample.at_ms,
+            sample.iteration,
+            what,
+            reason,
+            StepEffect.PENDING,
+            values=values_of(THROTTLE),
+        )
         try:
             able = (await self._controls.read(self._vm, [_SWITCH]))[_SWITCH].value is True
         except VmtuneError as error:
@@ -152,6 +160,7 @@ class StepExecutor:
             StepEffect.PENDING,
             forecast=act.forecast,
             steering=True,
+            values={} if isinstance(act.action, Relax) else values_of(act.action),
         )
         if only_told:
             self.records.append(record)
@@ -177,6 +186,7 @@ class StepExecutor:
             describe(action),
             fired.reason,
             StepEffect.PENDING,
+            values=values_of(action),
         )
         left = _left(action, self.manager)
         if left:

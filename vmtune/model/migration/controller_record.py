@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from vmtune.model.tunables.tunable import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,8 @@ class StepRecord:
     :param detail: QEMU's words where it was refused, and what is known where it is unknown.
     :param forecast: what was expected with it; empty where that was not known.
     :param steering: it was done to keep the migration's intent.
+    :param values: that it set, or was to set, in QEMU's units; empty where it did something else.
+    :param of_copies: these are of the copies of disks, not of the memory's migration.
     """
 
     number: int | None
@@ -138,3 +143,5 @@ class StepRecord:
     detail: str = ""
     forecast: str = ""
     steering: bool = False
+    values: Mapping[str, Value] = field(default_factory=dict)
+    of_copies: bool = False

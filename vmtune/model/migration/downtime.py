@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from vmtune import units
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import Migration, MigrationState
-from vmtune.model.migration.steps import SetValues, StepAction
+from vmtune.model.migration.steps import StepAction
 from vmtune.model.plan.outcome import Status
-from vmtune.units import Unit
 
 _LIMIT = "downtime_limit_ms"
-_SET_TO = re.compile(rf"\b{_LIMIT} to ([0-9][0-9,]* ?[a-z]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,7 @@ def downtime_kept(record: Migration) -> DowntimeKept | None:
         return None
     asked = _limit_asked(record)
     limits = [] if asked is None else [asked]
-    limits += [limit for each in record.step_records if (limit := _limit_set(record, each))]
+    limits += [limit for each in record.step_records if (limit := limit_set(each))]
     if not limits or record.did(StepAction.PAUSE):
         return None
     return DowntimeKept(record.totals.downtime_ms, max(limits))
@@ -53,7 +49,7 @@ def limit_in_force_ms(record: Migration) -> int | None:
     """The downtime limit that QEMU heeds now, as far as the record tells: what a step or a user set
     last, else the profile's. None where none was set, so that it is QEMU's own."""
     for each in reversed(record.step_records):
-        if (limit := _limit_set(record, each)) is not None:
+        if (limit := limit_set(each)) is not None:
             return limit
     return _limit_asked(record)
 
@@ -66,18 +62,7 @@ def _limit_asked(record: Migration) -> int | None:
     return asked if isinstance(asked, int) else None
 
 
-def _limit_set(record: Migration, done: StepRecord) -> int | None:
+def limit_set(done: StepRecord) -> int | None:
     """The downtime limit that a step or a user set, or may have set; None where none was."""
-    if done.effect is StepEffect.REFUSED:
-        return None
-    if done.number is not None:
-        action = record.steps[done.number].action
-        value = dict(action.values).get(_LIMIT) if isinstance(action, SetValues) else None
-        return value if isinstance(value, int) else None
-    return limit_in_words(done.action)  # a user's change is kept in words
-
-
-def limit_in_words(action: str) -> int | None:
-    """The downtime limit that a step record's *action* sets; None where it sets none."""
-    found = _SET_TO.search(action)
-    return None if found is None else units.parse(found[1].replace(",", ""), Unit.MS)
+    value = None if done.effect is StepEffect.REFUSED else done.values.get(_LIMIT)
+    return value if isinstance(value, int) else None

@@ -21,6 +21,7 @@ from vmtune.model.migration.steps import (
     AfterIterations,
     AfterSeconds,
     Later,
+    SetValues,
     Stalled,
     Step,
     StepAction,
@@ -55,6 +56,11 @@ def describe(action: Action) -> str:
         return _ACTIONS[action]
     shown = (f"{name} to {BUILT_IN[name].render(value)}" for name, value in action.values)
     return f"set {', '.join(shown)}"
+
+
+def values_of(action: Action) -> Mapping[str, Value]:
+    """What *action* sets; empty where it does something else."""
+    return dict(action.values) if isinstance(action, SetValues) else {}
 
 
 def spelled(step: Step) -> str:

@@ -71,6 +71,8 @@ async def change_copies(
         action=change_of_copies(values),
         reason=BY_USER,
         effect=StepEffect.PENDING,
+        values=values,
+        of_copies=True,
     )
     await records.step(record.id, step, ())
     limit = values.get(BANDWIDTH)

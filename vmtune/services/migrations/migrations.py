@@ -40,7 +40,7 @@ from vmtune.model.migration.record import (
     Trigger,
 )
 from vmtune.model.migration.stated_intent import StatedIntent
-from vmtune.model.migration.step_text import describe
+from vmtune.model.migration.step_text import describe, values_of
 from vmtune.model.migration.steps import SetValues, StepAction
 from vmtune.model.plan.plan import refuse
 from vmtune.model.tunables.built_in import BUILT_IN
@@ -277,6 +277,7 @@ class MigrationService:
             action=describe(accepted),
             reason=BY_USER,
             effect=StepEffect.PENDING,
+            values=values_of(accepted),
         )
         before = await prior_values(source, record.vm, accepted)
         await self._records.step(record.id, step, before)

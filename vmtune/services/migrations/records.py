@@ -86,6 +86,8 @@ class MigrationRecords:
         if step is not None:
             data["step"] = {
                 "action": step.action,
+                "values": dict(step.values),
+                "of_copies": step.of_copies,
                 "reason": step.reason,
                 "effect": step.effect.value,
                 "detail": step.detail,

@@ -50,6 +50,7 @@ from vmtune.storage.tables.core import (
     OperationRow,
     VmRow,
 )
+from vmtune.storage.worded_steps import load_step_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ _MAP = Mapper(
     Migration,
     MigrationRow,
     steps=Stored(dump_steps, load_steps),
+    step_records=Stored(load=load_step_records),
     failure=Stored(storable),
     reaper=Stored(_without_rounds),
 )

@@ -11098,6 +11098,18 @@ export interface components {
              * @description It was done to keep the migration's intent.
              */
             steering: boolean;
+            /**
+             * Values
+             * @description What it sets, by tunable, in QEMU's units; empty if it does something else.
+             */
+            values: {
+                [key: string]: unknown;
+            };
+            /**
+             * Of Copies
+             * @description The values are of the copies of disks.
+             */
+            of_copies: boolean;
         };
         /**
          * StepView

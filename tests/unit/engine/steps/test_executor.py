@@ -90,6 +90,7 @@ async def test_a_step_is_noted_then_done_then_read_back_and_noted() -> None:
     assert second == StepRecord(
         0, 2000, 3, "set downtime_limit_ms to 900 ms",
         "2 iterations completed, and 2 were to be waited for", StepEffect.DONE,
+        values={"downtime_limit_ms": 900},
     )  # fmt: skip
     assert t.qemu.writes == [("downtime_limit_ms", 900)]
 

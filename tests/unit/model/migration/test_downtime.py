@@ -6,7 +6,7 @@ from tests.support.migrations import make_migration
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.downtime import downtime_kept, limit_in_force_ms
 from vmtune.model.migration.record import Migration, MigrationState, Totals
-from vmtune.model.migration.step_text import describe
+from vmtune.model.migration.step_text import describe, values_of
 from vmtune.model.migration.steps import AfterSeconds, SetValues, Step, StepAction
 from vmtune.model.plan.outcome import Outcome, Status
 
@@ -17,18 +17,21 @@ COMPLETED = make_migration(
 )
 
 
-def done(number: int | None, action: str, effect: StepEffect = StepEffect.DONE) -> StepRecord:
-    return StepRecord(number, 1000, 2, action, "it was due", effect)
+def done(
+    number: int | None, action: SetValues | StepAction, effect: StepEffect = StepEffect.DONE
+) -> StepRecord:
+    words = describe(action)
+    return StepRecord(number, 1000, 2, words, "it was due", effect, values=values_of(action))
 
 
 def with_users_limit(limit_ms: int, effect: StepEffect = StepEffect.DONE) -> Migration:
-    action = describe(SetValues((("downtime_limit_ms", limit_ms),)))
+    action = SetValues((("downtime_limit_ms", limit_ms),))
     return replace(COMPLETED, step_records=(done(None, action, effect),))
 
 
 def with_step(action: SetValues | StepAction) -> Migration:
     step = Step(AfterSeconds(5), action)
-    return replace(COMPLETED, steps=(step,), step_records=(done(0, describe(action)),))
+    return replace(COMPLETED, steps=(step,), step_records=(done(0, action),))
 
 
 @pytest.mark.parametrize(

@@ -233,10 +233,14 @@ class TestSteps:
         (taken,) = done.step_records
         assert (taken.number, taken.effect) == (0, StepEffect.DONE)
         assert taken.action == "set downtime_limit_ms to 1,000 ms"
+        assert (taken.values, taken.of_copies) == ({"downtime_limit_ms": 1000}, False)
         # What the profile asked for was proven before the step changed it.
         assert [o.status for o in done.outcomes] == [Status.EFFECTIVE]
         told = [e.data["step"] for e in it.store.events.since(0) if "step" in e.data]
         assert [(s["effect"], s["action"]) for s in told] == [("done", taken.action)]
+        assert [(s["values"], s["of_copies"]) for s in told] == [
+            ({"downtime_limit_ms": 1000}, False)
+        ]
 
     async def test_what_it_set_is_put_back_where_the_migration_ends_badly(self, it: World) -> None:
         await self.profile(

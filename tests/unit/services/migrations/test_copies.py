@@ -79,6 +79,7 @@ async def test_it_is_done_now_and_recorded_before_and_after(
     assert records.effects == [StepEffect.PENDING, StepEffect.DONE]
     assert records.last is not None
     assert records.last.action.startswith("of the copies of disks, ")
+    assert (records.last.values.keys(), records.last.of_copies) == (values.keys(), True)
 
 
 @pytest.mark.parametrize(

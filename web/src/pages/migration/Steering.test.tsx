@@ -14,6 +14,8 @@ const step = (part: Partial<Schemas["StepRecordView"]>): Schemas["StepRecordView
   detail: "",
   forecast: "ends in about 2 s",
   steering: true,
+  values: { downtime_limit_ms: 500 },
+  of_copies: false,
   ...part,
 });
 
