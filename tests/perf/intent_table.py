@@ -1,4 +1,5 @@
-"""The tables of docs/benchmarks.md from what the comparison of intents has in RESULTS.
+"""The tables of docs/benchmarks.md from what the comparison of intents has in RESULTS, with what
+each rival sets and does.
 
 python -m tests.perf.intent_table RESULTS
 """
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tests.perf.intent import MEMORY_BYTES
 from tests.perf.intent_results import (
     OURS,
     Done,
@@ -19,6 +21,9 @@ from tests.perf.intent_results import (
     whole_blocks,
     workloads_of,
 )
+from vmtune.model.migration.step_text import spelled
+from vmtune.model.profile_templates import profile_templates
+from vmtune.model.tunables.built_in import BUILT_IN
 
 _TENTHS = 20
 
@@ -37,6 +42,8 @@ def tables(done: Sequence[Done]) -> Iterator[str]:
     yield from _workloads(whole, found, arms)
     yield ""
     yield from _sentences(whole, arms)
+    yield ""
+    yield from rivals(arms)
 
 
 def _arms(whole: Sequence[Done], arms: Sequence[str]) -> Iterator[str]:
@@ -57,6 +64,24 @@ def _arms(whole: Sequence[Done], arms: Sequence[str]) -> Iterator[str]:
         yield (
             f"| {name} | {_percent(share(some))} | {len(ended)} of {len(some)} | {total} | "
             f"{silence} | {most} | {lost:.2f} s |"
+        )
+
+
+def rivals(arms: Sequence[str]) -> Iterator[str]:
+    """What the profiles of others set and do, as they are shipped, for a guest of the comparison:
+    some wait for so many seconds per GiB."""
+    found = {each.name: each for each in profile_templates(MEMORY_BYTES)}
+    yield f"| Rival | Set at the start | Steps, {MEMORY_BYTES >> 20} MiB of memory | Source |"
+    yield "| --- | --- | --- | --- |"
+    for arm in arms:
+        if arm == OURS:
+            continue
+        each = found[arm]
+        values = (f"{name} {BUILT_IN[name].render(value)}" for name, value in each.values.items())
+        steps = (spelled(step) for step in each.steps)
+        yield (
+            f"| `{arm}` | {', '.join(values) or 'nothing'} | {'; '.join(steps) or 'none'} | "
+            f"{each.source} |"
         )
 
 

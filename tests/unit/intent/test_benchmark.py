@@ -14,7 +14,7 @@ import pytest
 from tests.perf import intent as benchmark
 from tests.perf.intent import ALL, FEW, KINDS, MIB, drawn, lane, order, patiently, wrongly_refused
 from tests.perf.intent_results import OURS, Done, Key, Results, checks_of, whole_blocks
-from tests.perf.intent_table import tables
+from tests.perf.intent_table import rivals, tables
 from vmtune.client.connection.errors import Refused
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.profile_templates import profile_templates
@@ -180,7 +180,9 @@ def campaign(blocks: int = 8) -> list[Done]:
 def test_the_tables_have_rivals_verdicts_lost_work_and_refusals() -> None:
     shown = list(tables(campaign()))
     assert shown[0] == "2 workloads, 15 blocks of 2 migrations each."
-    rows = {line.split(" | ")[0].strip("| "): line for line in shown if line.startswith("|")}
+    rivals = shown.index("| Rival | Set at the start | Steps, 256 MiB of memory | Source |")
+    measured = [line for line in shown[:rivals] if line.startswith("|")]
+    rows = {line.split(" | ")[0].strip("| "): line for line in measured}
     assert " 100 % | 15 of 15 | 5.0 s | 80 ms | 80 ms | 2.00 s |" in rows["**by intent**"]
     assert " 53 % | 15 of 15 | 9.0 s " in rows["`auto-converge`"]
     assert rows["steady"].endswith("| 5.0 s | `auto-converge` | 9.0 s | better |")
@@ -189,6 +191,17 @@ def test_the_tables_have_rivals_verdicts_lost_work_and_refusals() -> None:
     assert "15 of 15 intents that could not be kept, 0 of 15 that could" in said
     assert "2.00 s by intent, 4.00 s by auto-converge" in said
     assert "1.0 % of a core" in said
+
+
+def test_each_rival_is_shown_with_what_it_is_shipped_with() -> None:
+    head, _, *rows = rivals([OURS, *ALL])
+    assert len(rows) == len(ALL)
+    assert all(line.count(" | ") == head.count(" | ") for line in rows)
+    shown = dict(zip(ALL, rows, strict=True))
+    assert shown["qemu-defaults"].startswith("| `qemu-defaults` | nothing | none | QEMU")
+    assert "downtime_limit_ms 50 ms | after 150s: downtime_limit_ms=95ms" in shown["nova-abort"]
+    assert "after 1600s: abort | OpenStack Nova" in shown["nova-abort"]
+    assert "after 38s: postcopy" in shown["kubevirt-postcopy"]
 
 
 def test_tables_are_made_of_a_file_that_a_campaign_left(tmp_path: Path) -> None:
