@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,9 @@ _SET = "set "
 _load = converter(StepRecord)
 
 
-def load_step_records(raw: list[Mapping[str, Any]] | None) -> tuple[StepRecord, ...]:  # any JSON
+def load_step_records(
+    raw: Sequence[Mapping[str, Any]] | None,
+) -> tuple[StepRecord, ...]:  # any JSON
     """Stored step records, each with the values that it sets."""
     return tuple(_load(one) if "values" in one else _read(_load(one)) for one in raw or ())
 

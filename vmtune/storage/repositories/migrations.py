@@ -227,7 +227,7 @@ class MigrationRepository(MigrationSeries):
             row = _row(session, id)
             # QEMU's words are not ours to refuse.
             noted = replace(record, detail=storable(record.detail))
-            records = list(_MAP.record(row).step_records)
+            records = list(load_step_records(row.step_records))
             pending = [n for n, known in enumerate(records) if _still_open(known, record)]
             if pending:
                 records[pending[-1]] = noted
