@@ -14,7 +14,8 @@ _MOST_TIMES_FASTER = 1024.0
 _MOST_THROTTLE_PERCENT = 99.0
 _MARGIN = 1.1
 """What is named is more by this than what just suffices."""
-_ROUNDS = 24
+_NEAR = 1.01
+"""What just suffices is known as near as this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,11 @@ def needs(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Needs:
 
 
 def _least(low: float, high: float, suffices: Callable[[float], bool]) -> float | None:
-    """The least from *low* to *high* that suffices, by halving their ratio; None where not even
-    *high* does."""
+    """About the least from *low* to *high* that suffices, by taking the root of their ratio; None
+    where not even *high* does."""
     if not suffices(high):
         return None
-    for _ in range(_ROUNDS):
+    while high > low * _NEAR:
         middle = (low * high) ** 0.5
         if suffices(middle):
             high = middle

@@ -15,7 +15,7 @@ migration ends early without it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from vmtune.forecast.course import Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
@@ -57,9 +57,18 @@ class Standing:
     now: Conditions
     left_ms: float
     spare_ms: float
+    _known: dict[tuple[int, float, float], Course] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def course(self, limit_ms: int, throttle_percent: float, writes: float = 1.0) -> Course:
         """What is expected with these settings, where the guest writes *writes* times as much."""
+        asked = (limit_ms, throttle_percent, writes)
+        if asked not in self._known:
+            self._known[asked] = self._follow(*asked)
+        return self._known[asked]
+
+    def _follow(self, limit_ms: int, throttle_percent: float, writes: float) -> Course:
         curve = self.curve
         if writes != 1.0:
             more = (DirtyPoint(p.after_ms, p.dirty_bytes * writes) for p in curve.points)
@@ -170,13 +179,8 @@ def _unthrottled(
     scope: Scope, stands: Standing, within_ms: float, writes: float = 1.0
 ) -> Setting | None:
     """The lowest downtime limit that does, and not a much slower one than a higher would be."""
-    tried = [(limit, stands.course(limit, 0)) for limit in scope.limits()]
-    good = [
-        (limit, course)
-        for limit, course in tried
-        if _in_time(course if writes == 1.0 else stands.course(limit, 0, writes), within_ms)
-        and course.ends
-    ]
+    does = (n for n in scope.limits() if _in_time(stands.course(n, 0, writes), within_ms))
+    good = [(limit, course) for limit in does if (course := stands.course(limit, 0)).ends]
     if not good:
         return None
     limit, course = good[0]

@@ -130,6 +130,11 @@ class EventBus:
         """Delete stored events beyond the newest hundred thousand."""
         await asyncio.to_thread(self._store.events.prune, _KEPT)
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody has subscribed: else progress need not be told."""
+        return bool(self._queues)
+
     def progress(self, topic: EventTopic, subject: object, data: Mapping[str, object]) -> None:
         """Deliver progress without storing it."""
         self._deliver(Progress(topic, str(subject), data))

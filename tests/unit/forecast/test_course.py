@@ -1,10 +1,12 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.forecast.course import AutoConverge, Conditions, Moment, follow
+from vmtune.forecast import needs as needs_module
+from vmtune.forecast.course import AutoConverge, Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve, concave
 from vmtune.forecast.needs import needs
 from vmtune.model.host.dirty_rates import DirtyPoint
@@ -198,3 +200,31 @@ def test_what_is_said_to_be_needed_lets_it_end(rate: float, working_set: float) 
         (GIG, wanted.throttle_percent),
     ):
         assert follow(curve, replace(moment, throttle_percent=throttle), changed).ends
+
+
+@pytest.mark.parametrize("rate", [110, 150, 300, 1000])
+def test_what_is_said_to_be_needed_is_hardly_more_and_takes_few_courses(
+    rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is computed at each synchronisation of each migration that does not end by itself."""
+    curve, moment, followed = writer(rate, 400), Moment(1000 * MB), 0
+
+    def counted(*what: Any) -> Course:
+        nonlocal followed
+        followed += 1
+        return follow(*what)
+
+    monkeypatch.setattr(needs_module, "follow", counted)
+    wanted = needs(curve, moment, GIG)
+    assert followed <= 40
+    assert wanted.downtime_limit_ms is not None
+    assert wanted.throughput_bytes_per_s is not None
+    assert wanted.throttle_percent is not None
+    share = 0.98 / 1.1
+    for changed, throttle in (
+        (replace(GIG, downtime_limit_ms=wanted.downtime_limit_ms * share), 0.0),
+        (replace(GIG, throughput_bytes_per_s=wanted.throughput_bytes_per_s * share), 0.0),
+        (GIG, wanted.throttle_percent * share),
+    ):
+        if throttle < 99 * share:  # the hardest has no margin
+            assert not follow(curve, replace(moment, throttle_percent=throttle), changed).ends

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vmtune.forecast.course import Conditions, Course, Moment, follow
+from vmtune.forecast.dirty_curve import concave
+from vmtune.intent import setting
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
+from vmtune.intent.setting import Standing
 from vmtune.intent.steering import Abilities, Relax, Steering
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise, still_ms
@@ -289,3 +295,27 @@ def test_a_turn_of_the_throttle_is_left_of_the_silence() -> None:
     assert done.outcome == "completed"
     assert max(done.throttled) >= 90
     assert done.limits[-1] + still_ms(max(done.throttled)) <= highest_limit_ms(intent)
+
+
+@pytest.mark.parametrize("mib_per_s", [20, 90, 110, 300])
+def test_no_course_is_followed_twice_at_a_synchronisation(
+    mib_per_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service steers many migrations: most of what steering costs is courses."""
+    there = guest(mib_per_s)
+    now = Conditions(PATH, 300)
+    moment = Moment(400 * MIB, 1000.0)
+    curve = concave([DirtyPoint(1000.0, mib_per_s * MIB), DirtyPoint(4000.0, there.region_bytes)])
+    stands = Standing(curve, moment, now, 20_000.0, 4_000.0)
+    followed: list[object] = []
+
+    def counted(*what: Any) -> Course:
+        followed.append(what)
+        return follow(*what)
+
+    monkeypatch.setattr(setting, "follow", counted)
+    scope = setting.Scope(50, 300, 0, 80)
+    first = setting.choose_setting(scope, stands)
+    assert setting.choose_setting(scope, stands) == first
+    setting.without_throttle(replace(scope, throttle_percent=20), stands)
+    assert len(followed) == len(set(followed))

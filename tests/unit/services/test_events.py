@@ -65,3 +65,15 @@ async def test_old_events_are_forgotten(it: World, monkeypatch: pytest.MonkeyPat
         await it.bus.publish(EventTopic.VM, "x", {"n": n})
     await it.bus.forget_old()
     assert [e.data["n"] for e in it.store.events.since(0)] == [3, 4]
+
+
+async def test_progress_is_heard_while_somebody_listens(it: World) -> None:
+    assert not it.bus.is_heard
+    stream = it.bus.subscribe()
+    waiting = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    assert it.bus.is_heard
+    it.bus.progress(EventTopic.VM, "x", {"n": 1})
+    await waiting
+    await stream.aclose()
+    assert not it.bus.is_heard

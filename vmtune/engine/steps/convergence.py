@@ -100,7 +100,7 @@ def due(steps: Sequence[Step], history: History, sample: Sample) -> tuple[Histor
     Samples come in the order of their ``at_ms``. More than one step may fire at once, but never
     two for the same stall.
     """
-    if sample.status is not QemuStatus.ACTIVE:
+    if sample.status is not QemuStatus.ACTIVE or history.fired >= len(steps):
         return history, []
     history, iteration_ended = _seen(steps, history, sample)
     fired: list[FiredStep] = []

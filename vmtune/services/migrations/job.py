@@ -250,12 +250,18 @@ class _RecordedHosts:
     def __init__(self, hosts: HostService, notes: DurableNotes) -> None:
         self._hosts = hosts
         self._notes = notes
+        self._source = ""
+
+    async def _source_name(self) -> str:
+        """It stays the same: it is looked up once."""
+        self._source = self._source or (await self._notes.record()).source
+        return self._source
 
     async def connection(self) -> Connection:
-        return (await self._hosts.get((await self._notes.record()).source)).connection
+        return (await self._hosts.get(await self._source_name())).connection
 
     async def source(self) -> Driver:
-        return await self._hosts.driver((await self._notes.record()).source)
+        return await self._hosts.driver(await self._source_name())
 
     async def destination(self) -> Driver | None:
         """None if the destination of an observed migration is unknown or was removed since."""

@@ -139,6 +139,8 @@ class DurableNotes:
         if outlook is not None:
             self.share = time_share(sample.at_ms, outlook, self.share)
             await self._forecasts(sample, outlook)
+        if not self._records.bus.is_heard:
+            return
         shown = progress_data(sample, self.share, outlook)
         shown |= _reaper_progress(controllers.latest_round) | self._disks
         self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
