@@ -132,6 +132,21 @@ def test_takes_a_minimum_of_what_remains() -> None:
     assert done.silence_ms <= 900
 
 
+@pytest.mark.parametrize("high_s", [6, 9])
+def test_a_stalled_migration_waits_for_a_minimum_where_no_setting_would_end_it(high_s: int) -> None:
+    """For two seconds the guest writes at less than half of its rate. By what it dirties in most
+    passes no limit within the silence would do: it rises to what remained at the least."""
+
+    def rate(at_s: float) -> float:
+        return (150 if at_s % (high_s + 2) < high_s else 60) * MIB
+
+    intent = Intent(3000)
+    done = steered(intent, Guest(1024 * MIB, 300 * MIB, rate), most_s=120)
+    assert done.outcome == "completed"
+    assert any("the least that remained lately" in act.reason for act in done.acts)
+    assert done.silence_ms <= done.limits[-1] <= highest_limit_ms(intent)
+
+
 @pytest.mark.parametrize("hand_over_ms", [1000, 15_000, 25_000])
 def test_another_process_goes_on(hand_over_ms: int) -> None:
     intent = Intent(300, 120, 60, may=(Means.THROTTLE,))
