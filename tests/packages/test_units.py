@@ -100,7 +100,8 @@ def test_the_tutorials_certificates_let_it_in_by_tls(system: Booted) -> None:
         "UnitFileState": "enabled",
     }
     uri = "qemu+tls://booted/system"
-    assert system.run(f"runuser -u vmtune -- virsh -c {uri} hostname").strip() == "booted"
+    asked = system.run(f"runuser -u vmtune -- virsh -c {uri} hostname")
+    assert asked == system.run("virsh -c qemu:///system hostname")
     system.run(f"runuser -u nobody -- virsh -c {uri} hostname", fails=True)
     vmtune(system, f"host add by-tls {uri}")
     told = vmtune(system, "host check by-tls")

@@ -43,11 +43,17 @@ def journal(tmp_path: Path) -> Iterator[socket.socket]:
         yield made
 
 
+def connect_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have JOURNAL_STREAM name stderr. A test with capfd calls it itself: its file is another one
+    than that of its fixtures."""
+    status = os.fstat(2)
+    monkeypatch.setenv("JOURNAL_STREAM", f"{status.st_dev}:{status.st_ino}")
+
+
 @pytest.fixture
 def under_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
     """stderr is what JOURNAL_STREAM names."""
-    status = os.fstat(2)
-    monkeypatch.setenv("JOURNAL_STREAM", f"{status.st_dev}:{status.st_ino}")
+    connect_stderr(monkeypatch)
 
 
 def received(journal: socket.socket) -> dict[str, str]:
@@ -77,8 +83,12 @@ def received(journal: socket.socket) -> dict[str, str]:
 
 
 def test_a_message_has_fields_of_its_own(
-    journal: socket.socket, tmp_path: Path, capfd: pytest.CaptureFixture[str], under_systemd: None
+    journal: socket.socket,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    connect_stderr(monkeypatch)
     configure_logs("auto", "info", tmp_path / "journal")
     log = structlog.get_logger("vmtune.services.migrations.records")
     with structlog.contextvars.bound_contextvars(migration_id=MIGRATION, request_id="93928d419eb8"):
@@ -129,8 +139,9 @@ def test_a_librarys_messages_go_there_too(journal: socket.socket, tmp_path: Path
 
 
 def test_without_the_journals_socket_messages_go_to_stderr(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], under_systemd: None
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    connect_stderr(monkeypatch)
     configure_logs("auto", "info", tmp_path / "nobody")
     structlog.get_logger("vmtune.x").info("ready", port=8470)
     assert capfd.readouterr().err == "ready port=8470\n"

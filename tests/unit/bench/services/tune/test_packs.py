@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -89,8 +90,12 @@ async def test_what_a_pack_adds_is_searched_run_and_drafted(
 )
 @pytest.mark.parametrize("kind", ["migration", "block"])
 async def test_auto_varies_what_the_qemu_has_and_the_operator_consents_to(
-    store: Store, tmp_path: Path, packed: TunableRegistry, look: Any, varied: bool, kind: str
-) -> None:
+    store: Store, tmp_path: Path, packed: TunableRegistry, look: Any, varied: bool, kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    fio = tmp_path / "fio"  # an order of a block run asks whether there is one
+    fio.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     order = study_json(space="auto")
     if kind == "block":
         cell = {"node": "null-co", "rw": "randread", "block_size_bytes": 4096, "iodepth": 1,
