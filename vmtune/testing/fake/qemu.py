@@ -106,6 +106,7 @@ class FakeQemu:
         self.fails_when_cancelled = False  # as QEMU may in a race with its return path
         self.completes_when_cancelled = False  # all was there by then
         self.path_is_cut = False  # no new connection reaches its destination
+        self.virtqueue_entries = 0  # of every queue, as releases of 10.0 have it; 0: as configured
         self.alive = True
         self.taken = False
         self.faults: list[Fault] = []
@@ -277,6 +278,11 @@ class FakeQemu:
 
     def _qom_get(self, arguments: Mapping[str, Any]) -> Any:  # any JSON
         return self._object(arguments)[arguments["property"]]
+
+    def _virtio_queue(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        path = arguments["path"].removesuffix("/virtio-backend")
+        configured = self._object({"path": path, "property": "queue-size"})["queue-size"]
+        return {"vring-num": self.virtqueue_entries or configured}
 
     def _qom_set(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         settings = self._object(arguments)
@@ -464,6 +470,7 @@ _HANDLERS: Mapping[str, Callable[[FakeQemu, Mapping[str, Any]], Any]] = {
     "qom-list": FakeQemu._qom_list,
     "qom-get": FakeQemu._qom_get,
     "qom-set": FakeQemu._qom_set,
+    "x-query-virtio-queue-status": FakeQemu._virtio_queue,
     "object-add": FakeQemu._object_add,
     "migrate-incoming": FakeQemu._migrate_incoming,
     "migrate": FakeQemu._migrate,

@@ -6,17 +6,13 @@ from pathlib import Path
 
 from tests.support.fakes import VM, recording
 from tests.support.world import World, world
-from vmtune.testing.fake.qemu import FakeQemu
+from vmtune.testing.fake.qemu import FakeQemu, Fault, FaultKind
 
 STATUS = "x-query-virtio-queue-status"
 
 
-def says(qemu: FakeQemu, command: str, reply: object) -> None:
-    qemu.recording = {**qemu.recording, command: reply}
-
-
 def make_newer(qemu: FakeQemu) -> None:
-    says(qemu, "query-version", recording("11.1.3")["query-version"])
+    qemu.recording = {**qemu.recording, "query-version": recording("11.1.3")["query-version"]}
 
 
 async def planned(it: World) -> list[str]:
@@ -31,7 +27,7 @@ def asked(it: World) -> list[object]:
 async def test_they_are_refused_beforehand(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         make_newer(it.waiting)
-        says(it.source, STATUS, {"vring-num": 1024})
+        it.source.virtqueue_entries = 1024
         assert await planned(it) == ["virtio_queues_too_long"]
         path = "/machine/peripheral/virtio-disk0/virtio-backend"
         assert asked(it) == [{"path": path, "queue": 0}]
@@ -40,13 +36,15 @@ async def test_they_are_refused_beforehand(tmp_path: Path) -> None:
 async def test_a_qemu_that_does_not_say_is_not_refused(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
         make_newer(it.waiting)
+        it.source.virtqueue_entries = 1024
+        it.source.faults.append(Fault(FaultKind.REFUSE, STATUS))
         assert await planned(it) == []
-        assert asked(it)
+        assert it.source.faults == []  # it was asked
 
 
 async def test_nothing_is_asked_where_the_destination_takes_any(tmp_path: Path) -> None:
     async with world(tmp_path) as it:
-        says(it.source, STATUS, {"vring-num": 1024})
+        it.source.virtqueue_entries = 1024
         assert await planned(it) == []
         assert asked(it) == []
 
