@@ -1,6 +1,6 @@
-"""A short form of the fault suite (tests/fault): two tries of each fault of one service on SQLite.
+"""A short form of the fault suite (tests/fault): tries of each fault of one service on SQLite.
 
-``make test`` tries a few of them, ``make test-long`` all. The others are in
+``make test`` tries a few of them once, ``make test-long`` all of them twice. The others are in
 test_faults_shared.py. ``make fault`` tries all of them, 20 times each.
 """
 
@@ -24,9 +24,10 @@ NO_LAB = why_no_lab()
 pytestmark = pytest.mark.skipif(bool(NO_LAB), reason=NO_LAB or "never")
 TRIES = 2
 SEED = 3
+# Each ends or holds up something else: the service, the network, a libvirtd, the migration.
 OFTEN = ("service", "link", "destination-libvirtd", "abort")
 ALONE = [
-    pytest.param(name, marks=() if name in OFTEN else pytest.mark.long)
+    name
     for name, fault in FAULTS.items()
     if fault.kind in (Kind.SQLITE, Kind.SMALL_DISK) and not (fault.postcopy or fault.slow)
 ]
@@ -39,6 +40,13 @@ def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultTestbed]:
         yield made
 
 
+@pytest.mark.parametrize("name", OFTEN)
+def test_nothing_is_lost_in_one_try(it: FaultTestbed, name: str) -> None:
+    (one,) = try_often(it, name, [1], SEED)
+    assert one.wrong == ()
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", ALONE)
 def test_nothing_is_lost(it: FaultTestbed, name: str) -> None:
     tried = try_often(it, name, range(1, TRIES + 1), SEED)
