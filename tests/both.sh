@@ -1,6 +1,7 @@
 #!/bin/sh
 # Run the tests in a browser beside all others: they mostly wait for each other's pages. In a
-# process of their own, for the browser's event loop stands in the way of other tests.
+# process of their own, for the browser's event loop stands in the way of other tests. Tests marked
+# `long`, which take minutes or are one of many alike, are left to `make test-long`.
 #   BIN=.venv/bin sh tests/both.sh [PYTEST-ARGUMENT]...
 set -u
 said=$(mktemp)

@@ -52,7 +52,14 @@ def cancel(it: Live, _: lab.LabVm, record: Document) -> None:
     it.client.delete(f"/migrations/{record['id']}")
 
 
-@pytest.mark.parametrize(("end", "state"), [(fail, "failed"), (cancel, "cancelled")])
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        (fail, "failed"),
+        # What is put back is the same.
+        pytest.param(cancel, "cancelled", marks=pytest.mark.long),
+    ],
+)
 def test_the_guest_is_not_held_back_any_longer(
     it: Live, end: Callable[[Live, lab.LabVm, Document], None], state: str
 ) -> None:

@@ -97,8 +97,16 @@ def test_a_client_without_certificate_is_refused(hosts: tuple[lab.HostStatus, ..
     assert "cacert.pem" in refused(a, "virsh", "-c", uri, "hostname")
 
 
-@pytest.mark.parametrize("transport", ["ssh", "tls"])
-@pytest.mark.parametrize("tls", [False, True], ids=["plain", "native-tls"])
+@pytest.mark.parametrize(
+    ("transport", "tls"),
+    [
+        pytest.param("ssh", False, id="plain-ssh"),
+        pytest.param("tls", True, id="native-tls-tls"),
+        # Each way and each kind of stream is above; these pair them otherwise.
+        pytest.param("ssh", True, id="native-tls-ssh", marks=pytest.mark.long),
+        pytest.param("tls", False, id="plain-tls", marks=pytest.mark.long),
+    ],
+)
 def test_a_vm_migrates_there_and_back(
     transport: str, tls: bool, settings: lab.LabSettings, hosts: tuple[lab.HostStatus, ...]
 ) -> None:

@@ -17,7 +17,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.live import ENDED, Service, wait_for
-from tests.support.qemu import SMALL_PC, Build, RunningQemu, builds, running
+from tests.support.qemu import SMALL_PC, Build, RunningQemu, alike, builds, running
 from vmtune.client.cli import run as vmtune
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
@@ -166,7 +166,7 @@ def test_it_is_recovered_by_itself(service: Service, build: Build, tmp_path: Pat
         assert len(done["postcopy"]["vcpu_blocked_ms"]) == 1
 
 
-@pytest.mark.parametrize("build", builds(), ids=lambda build: build.label)
+@pytest.mark.parametrize("build", alike())
 def test_a_user_recovers_it_after_the_service_was_killed(
     service: Service, build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 SERVES_WITHIN_S = 60
 CHECKOUT = Path(__file__).parents[2]
 OLD_QEMU = CHECKOUT / ".cache/qemu-7.2/qemu-system-x86_64"
@@ -69,6 +71,15 @@ def old() -> Build:
 def builds() -> list[Build]:
     """Every QEMU that tests should run with, usable or not."""
     return [installed(), old()]
+
+
+def alike() -> list[object]:
+    """The same, of tests in which QEMU's release decides nothing: ``make test`` takes one, and
+    ``make test-long`` both."""
+    return [
+        pytest.param(installed(), id=installed().label),
+        pytest.param(old(), id=old().label, marks=pytest.mark.long),
+    ]
 
 
 def _version(program: str) -> str:

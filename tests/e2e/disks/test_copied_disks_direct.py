@@ -8,10 +8,11 @@ import pytest
 
 from tests.support.direct_disks import COPIED, DISK, MIB, SLOWLY, arrived_whole, image_tool, pair
 from tests.support.live import ENDED, Service, wait_for
-from tests.support.qemu import Build, builds
+from tests.support.qemu import Build, alike, builds
 from tests.support.removal import kill_while_removing
 from vmtune.client.connection.errors import Refused
 
+ALIKE = pytest.mark.parametrize("build", alike(), indirect=True)
 BURST = 16 * MIB
 """QEMU copies up to so much at once, whatever the limit is, then stands as long as that takes."""
 
@@ -80,6 +81,7 @@ def test_a_step_helps_a_copy_while_it_is_made(
         assert arrived_whole(it)
 
 
+@ALIKE
 def test_an_abort_while_disks_are_copied(service: Service, build: Build, tmp_path: Path) -> None:
     with pair(service, build, tmp_path) as it:
         record = it.migrate(**SLOWLY)
@@ -92,6 +94,7 @@ def test_an_abort_while_disks_are_copied(service: Service, build: Build, tmp_pat
         assert it.left() == []
 
 
+@ALIKE
 def test_a_service_that_is_killed_while_disks_are_copied_leaves_nothing(
     service: Service, build: Build, tmp_path: Path
 ) -> None:
@@ -152,6 +155,7 @@ def test_a_disk_that_is_not_copied_has_to_be_the_same_file(
         assert (done["state"], done["problems"]) == ("completed", []), done["failure"]
 
 
+@ALIKE
 def test_the_sources_image_goes_where_nothing_else_names_it(
     service: Service, build: Build, tmp_path: Path
 ) -> None:
@@ -164,6 +168,7 @@ def test_the_sources_image_goes_where_nothing_else_names_it(
         assert arrived_whole(it)
 
 
+@ALIKE
 def test_the_sources_image_stays_where_another_lies_on_it(
     service: Service, build: Build, tmp_path: Path
 ) -> None:
@@ -178,6 +183,7 @@ def test_the_sources_image_stays_where_another_lies_on_it(
         assert it.images[0].exists()
 
 
+@ALIKE
 def test_a_service_that_is_killed_while_it_removes_the_image_finishes_it(
     service: Service, build: Build, tmp_path: Path
 ) -> None:
@@ -196,6 +202,7 @@ def test_a_service_that_is_killed_while_it_removes_the_image_finishes_it(
     pytest.fail("it was over each time before it was seen")
 
 
+@ALIKE
 def test_the_sources_image_stays_where_the_migration_is_aborted(
     service: Service, build: Build, tmp_path: Path
 ) -> None:
@@ -208,6 +215,7 @@ def test_the_sources_image_stays_where_the_migration_is_aborted(
         assert it.images[0].exists()
 
 
+@ALIKE
 def test_an_evacuation_copies_the_disk_or_leaves_the_vm(
     service: Service, build: Build, tmp_path: Path
 ) -> None:

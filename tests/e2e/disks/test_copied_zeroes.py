@@ -86,7 +86,7 @@ def codes(live: Live, vm: lab.LabVm, **values: Any) -> set[str]:
         ("qcow2", "ignore", {}, True),
         ("raw", "unmap", {"copy_detect_zeroes_disks": TARGET}, True),
         ("raw", "unmap", {}, False),
-        ("raw", "ignore", {}, False),
+        pytest.param("raw", "ignore", {}, False, marks=pytest.mark.long),  # as the last
     ],
 )
 def test_holes_stay_holes_where_the_format_or_the_disk_lets_them(
@@ -104,7 +104,10 @@ def test_holes_stay_holes_where_the_format_or_the_disk_lets_them(
     assert (taken <= FULL + MIB) is holes
 
 
-@pytest.mark.parametrize(("format", "discard"), [("qcow2", "ignore"), ("raw", "unmap")])
+@pytest.mark.parametrize(
+    ("format", "discard"),
+    [pytest.param("qcow2", "ignore", marks=pytest.mark.long), ("raw", "unmap")],
+)
 def test_zeroes_are_left_out_where_that_is_asked_for(live: Live, format: str, discard: str) -> None:
     a, b = live.status.hosts
     disk = make_disk(live, SIZE, format, f"zeroes {format}")
