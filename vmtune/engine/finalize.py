@@ -107,7 +107,7 @@ async def finalize(
         outcomes = await _arrived(record, destination, totals, tunables)
         lacks = await _carried_over(record.vm, destination, reapply)
         if resets:
-            await _reset(record, source, destination)
+            await _put_back_there(record, source, destination, libvirt=libvirt)
         if libvirt:
             await restore_arrived(record, destination)
         left = await end_copies(record, end.state, destination, source=None if libvirt else source)
@@ -209,6 +209,17 @@ async def _put_back(
     if resets:
         await _reset(record, source, destination)
     return await _restore_journal(record, source) if libvirt else problems
+
+
+async def _put_back_there(
+    record: Migration, source: Driver, destination: Driver, *, libvirt: bool
+) -> None:
+    """Restore what was set for a migration that completed. Without libvirt the QEMU that the guest
+    has left is there until somebody ends it, and may be where the guest comes back to; what cannot
+    be restored of it harms nobody."""
+    for problem in () if libvirt else await _restore_journal(record, source):
+        log.info("not put back", vm=str(record.vm), field=problem.field, reason=problem.message)
+    await _reset(record, source, destination)
 
 
 async def _restore_journal(record: Migration, source: Driver) -> tuple[Problem, ...]:

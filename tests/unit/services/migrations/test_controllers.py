@@ -527,7 +527,8 @@ class TestAnotherService:
             (1, StepEffect.DONE),
         ]
         sets = [a for c, a in it.source.commands if c == "migrate-set-parameters"]
-        assert [a["downtime-limit"] for a in sets if "downtime-limit" in a] == [900, 950]
+        limits = [a["downtime-limit"] for a in sets if "downtime-limit" in a]
+        assert limits == [900, 950, 300], "and what was set before, once it has ended"
 
     async def test_what_steps_count_goes_on_from_the_stored_samples(
         self, it: World, monkeypatch: pytest.MonkeyPatch
