@@ -41,6 +41,7 @@ class Changes:
         self._database = database
         self._is_sqlite = database.url.get_backend_name() == "sqlite"
         self._using = threading.Lock()
+        self._closed = False
         # On SQLite: the version that was seen last, and how often another was found which was not
         # this process's progress.
         self._sqlite: sqlite3.Connection | None = None
@@ -77,11 +78,13 @@ class Changes:
 
     def look(self) -> None:
         """Hear whether another process has committed to PostgreSQL since the last look. After a
-        lost connection it may have.
+        lost connection it may have. Harmless once closed.
 
         :raise SetupError: it does not answer.
         """
         with self._using:
+            if self._closed:
+                return
             if self._listening is None:
                 self._listening = self._database.listening(self._heard)
                 self._others += 1
@@ -94,8 +97,9 @@ class Changes:
                 raise
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection. A thread that still asks opens no other."""
         with self._using:
+            self._closed = True
             self._stop_listening()
             if self._sqlite is not None:
                 self._sqlite.close()
@@ -132,6 +136,8 @@ class Changes:
             self._settled += 1
 
     def _data_version(self) -> int:
+        if self._closed:
+            raise sqlite3.ProgrammingError("it is closed")
         if self._sqlite is None:
             file = quote(str(self._database.url.database))
             self._sqlite = sqlite3.connect(

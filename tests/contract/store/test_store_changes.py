@@ -115,6 +115,16 @@ def test_a_lost_connection_may_have_missed_a_change(store: Store) -> None:
 def test_a_database_that_is_gone_has_no_mark(store: Store, url: str) -> None:
     if not url.startswith("sqlite"):
         pytest.skip("a server that is gone raises, as any call does")
-    store.close()
-    store.changes._database.url = store.changes._database.url.set(database="/nowhere/x.db")
+    there = store.changes._database.url
+    store.changes._database.url = there.set(database="/nowhere/x.db")
     assert store.changes.mark() is None
+    store.changes._database.url = there
+    assert store.changes.mark() is not None
+
+
+def test_once_closed_no_connection_is_made(store: Store) -> None:
+    """As by a thread that still answers a request while the service ends."""
+    store.close()
+    store.changes.look()
+    store.changes.mark()
+    assert (store.changes._sqlite, store.changes._listening) == (None, None)
