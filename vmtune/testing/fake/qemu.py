@@ -129,8 +129,8 @@ class FakeQemu:
         for fault in self.faults:
             if fault.command in ("", command):
                 fault.at -= 1
-                if fault.at == 0:
-                    due = fault
+                if fault.at <= 0 and due is None:
+                    due = fault  # another that is due by now happens at the next one
         if due is not None:
             self.faults.remove(due)
         return due
