@@ -68,6 +68,14 @@ def page() -> str:
             "([Evacuate a host](../how-to/evacuate.md)). Create no VMs on upgraded hosts until all "
             "are, or give new VMs a machine type that every host has: "
             "`virsh domcapabilities --machine TYPE` on the oldest host says whether it does.",
+            "Remaining memory is `ram.remaining` of `query-migrate`, whichever the QEMU. 11.1 has "
+            "a `remaining` next to `ram`, too: of the whole VM, with its devices. vmtune does not "
+            "read it. Older QEMUs have none, so figures of two releases would not compare; and "
+            "QEMU renews it more seldom. In a slow migration by 11.1.3 it was what "
+            "`ram.remaining` had been some 100 ms before; a reply of the first 13 ms has "
+            "67,641,344 bytes, which is all of the memory, and 61,714,432 in `ram.remaining`. So "
+            "what devices still have to send (VFIO) is no part of the remaining memory that "
+            "vmtune shows. No such device was tried.",
         ]
     )
 

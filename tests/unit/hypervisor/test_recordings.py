@@ -94,3 +94,14 @@ def test_each_recorded_migration_is_read_as_what_it_was(version: str, state: str
     snapshot = read_query_migrate(recording(version)[f"query-migrate.{state}"])
     allowed = {state} if state != "just-started" else {"setup", "active"}
     assert snapshot.status.value in allowed
+
+
+def test_remaining_memory_is_read_without_what_11_1_counts_for_devices_too() -> None:
+    """Its figure of the whole VM is older, and earlier releases have none."""
+    replies = {version: recording(version)["query-migrate.active"] for version in RECORDED}
+    assert [version for version in replies if "remaining" in replies[version]] == ["11.1.3"]
+    assert replies["11.1.3"]["remaining"] != replies["11.1.3"]["ram"]["remaining"]
+    for reply in replies.values():
+        sample = read_query_migrate(reply).sample
+        assert sample is not None
+        assert sample.remaining_bytes == reply["ram"]["remaining"]
