@@ -12,6 +12,7 @@ import {
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { ApiError } from "../../api/client";
+import { Said } from "../text/Said";
 import { Alert } from "./Alert";
 
 /** Show *children* with a query's data, or why there is none yet. Old data stays while new loads. */
@@ -60,13 +61,17 @@ export function Failure({
     <Alert
       variant="danger"
       isInline
-      title={error.message}
+      title={<Said>{error.message}</Said>}
       actionLinks={again && <AlertActionLink onClick={again}>Try again</AlertActionLink>}
     >
       {problems.map((problem) => (
         <p key={`${problem.field} ${problem.code}`}>
-          {problem.message !== error.message && `${problem.message}. `}
-          {problem.remedy && <em>{problem.remedy}</em>}
+          {problem.message !== error.message && <Said>{`${problem.message}. `}</Said>}
+          {problem.remedy && (
+            <em>
+              <Said>{problem.remedy}</Said>
+            </em>
+          )}
         </p>
       ))}
     </Alert>

@@ -2,6 +2,7 @@
 import { Stack, StackItem } from "@patternfly/react-core";
 import type { Schemas } from "../../api/client";
 import { bytes, sentence } from "../text/format";
+import { Said } from "../text/Said";
 import { Alert } from "./Alert";
 import { FactList } from "./Facts";
 
@@ -29,9 +30,13 @@ export function Findings({ findings }: { findings: readonly Finding[] }) {
           <Alert
             isInline
             variant={FINDING_LOOK[finding.severity]}
-            title={sentence(finding.message)}
+            title={<Said>{sentence(finding.message)}</Said>}
           >
-            {finding.remedy && <p>{sentence(finding.remedy)}</p>}
+            {finding.remedy && (
+              <p>
+                <Said>{sentence(finding.remedy)}</Said>
+              </p>
+            )}
             <Evidence evidence={finding.evidence} />
           </Alert>
         </StackItem>

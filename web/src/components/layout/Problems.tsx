@@ -1,5 +1,6 @@
 import type { ProblemItem } from "../../api/client";
 import { sentence } from "../text/format";
+import { Said } from "../text/Said";
 import { Alert } from "./Alert";
 
 /** What went wrong beside an answer that came all the same. */
@@ -11,9 +12,9 @@ export function Problems({ problems }: { problems: readonly ProblemItem[] }) {
           key={`${problem.field} ${problem.code} ${problem.message}`}
           isInline
           variant="warning"
-          title={said(problem)}
+          title={<Said>{said(problem)}</Said>}
         >
-          {sentence(problem.remedy)}
+          <Said>{sentence(problem.remedy)}</Said>
         </Alert>
       ))}
     </>

@@ -18,6 +18,7 @@ import { hosts } from "../../api/queries";
 import { Labelled, type Look } from "../../components/labels/StateLabel";
 import { Async } from "../../components/layout/Async";
 import { type ColumnOf, ListTable, rowsOf } from "../../components/tables/ListTable";
+import { Said } from "../../components/text/Said";
 
 type Step = Schemas["CheckStepView"];
 
@@ -40,7 +41,12 @@ const COLUMNS: readonly ColumnOf<Step>[] = [
     text: "breaks",
     cell: (each) => (
       <>
-        {each.message} {each.remedy && <em>{each.remedy}</em>}
+        <Said>{each.message}</Said>{" "}
+        {each.remedy && (
+          <em>
+            <Said>{each.remedy}</Said>
+          </em>
+        )}
       </>
     ),
   },
