@@ -13,10 +13,9 @@ from tests.support.libvirt_pair import NAME, Pair, opened_pair, until
 from tests.support.live import why_no_lab
 from vmtune import lab
 from vmtune.errors import CommandRefused, TooLate
-from vmtune.hypervisor.libvirt.migrating.recovery import CRASHES
 from vmtune.hypervisor.protocol import MigrationHandle
 from vmtune.model.host.facts import Postcopy, VmState
-from vmtune.model.migration.postcopy import NOT_OFFERED
+from vmtune.model.migration.postcopy import CRASHES, NOT_OFFERED
 from vmtune.model.migration.record import QemuStatus
 from vmtune.model.tunables.tunable import Value
 

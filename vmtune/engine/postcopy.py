@@ -7,13 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from vmtune.errors import Problem
+from vmtune.model.migration.postcopy import BY_HAND, NOT_OFFERED, way_out
 from vmtune.model.migration.record import Migration
 
 PAUSED = "postcopy_paused"
 RESUMED = "postcopy_resumed"
 NOT_RECOVERED = "postcopy_not_recovered"
 STALLED = "postcopy_stalled"
-_OVER = (NOT_RECOVERED, STALLED)
+_OVER = (NOT_RECOVERED, NOT_OFFERED, STALLED)
 """What needs nothing any more once it goes on."""
 _RUNS_ON = ": the guest runs on"
 
@@ -30,8 +31,22 @@ def interrupted(record: Migration, why: str) -> Problem:
         PAUSED,
         f"post-copy is paused{said}{_RUNS_ON} {there} and stops where it needs memory "
         f"that is still on {record.source}; do not shut down either host, nor end the VM on one",
-        f"restore the path between the hosts, then: vmtune migration recover {record.id}",
+        way_out(record),
     )
+
+
+def not_offered(problems: Sequence[Problem], why: str) -> tuple[Problem, ...]:
+    """*problems*, where no attempt of vmtune's would help: what else can be done, and why.
+
+    :param why: of :func:`~vmtune.model.migration.postcopy.why_not_offered`.
+    """
+    kept = [
+        replace(problem, remedy=BY_HAND) if problem.code == PAUSED else problem
+        for problem in problems
+        if problem.code != NOT_OFFERED
+    ]
+    message = f"vmtune cannot recover this migration: {why}"
+    return (*kept, Problem("vm", NOT_OFFERED, message, BY_HAND))
 
 
 def stalled(record: Migration, seconds: float) -> Problem:

@@ -14,6 +14,8 @@ from vmtune.engine.end_state import is_lost
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.recovery import Recovery, RecoverySettings
 from vmtune.errors import VmtuneError
+from vmtune.model.host.facts import Connection
+from vmtune.model.migration.postcopy import why_not_offered
 from vmtune.model.migration.record import (
     Migration,
     MigrationFields,
@@ -43,6 +45,7 @@ class PostcopyWatch:
         self._clock = clock
         self._paused = True  # an earlier process may have recorded so
         self._recovery: asyncio.Task[None] | None = None
+        self._asked_offer = False
         self._lost = False
         self._sent: tuple[int, float] | None = None
         self._stalled = False
@@ -63,6 +66,7 @@ class PostcopyWatch:
             await self._notes.save(fields | MigrationFields(problems=(*record.problems, problem)))
             log.warning("post-copy is paused", migration_id=str(record.id), vm=str(record.vm))
         if paused:
+            await self._check_offered()
             self._recover(record)
             await self._check_lost(record)
         goes_on = snapshot.status in (QemuStatus.POSTCOPY_ACTIVE, QemuStatus.COMPLETED)
@@ -72,6 +76,7 @@ class PostcopyWatch:
         noted = record.state is MigrationState.POSTCOPY_PAUSED and not goes_on
         self._paused = paused or noted
         if goes_on:
+            self._asked_offer = False
             await self.end()
 
     async def _check_stalled(self, snapshot: Snapshot) -> None:
@@ -110,6 +115,27 @@ class PostcopyWatch:
                 raise
         except VmtuneError as error:
             log.warning("recovery broke off", reason=str(error))
+
+    async def _check_offered(self) -> None:
+        """Record, once for each pause, that libvirt cannot recover it, where that is so."""
+        if self._asked_offer:
+            return
+        try:
+            if await self._hosts.connection() is not Connection.LIBVIRT:
+                return
+            async with asyncio.timeout(_DESTINATION_ANSWERS_WITHIN_S):
+                destination = await self._hosts.destination()
+                if destination is None:
+                    return
+                there = await destination.host_facts()
+                here = await (await self._hosts.source()).host_facts()
+        except (VmtuneError, TimeoutError):
+            return  # asked again when it is looked at next
+        self._asked_offer = True
+        why = why_not_offered(there.libvirt, here.libvirt)
+        if why:
+            problems = postcopy.not_offered((await self._notes.record()).problems, why)
+            await self._notes.save(MigrationFields(problems=problems))
 
     async def _check_lost(self, record: Migration) -> None:
         """Seen twice, since a host may be asked in the midst of something.

@@ -11,7 +11,7 @@ import structlog
 
 from vmtune.engine.context import Clock
 from vmtune.engine.notes import Hosts, Notes
-from vmtune.engine.postcopy import NOT_RECOVERED
+from vmtune.engine.postcopy import NOT_RECOVERED, not_offered
 from vmtune.errors import (
     CommandRefused,
     Conflict,
@@ -142,7 +142,9 @@ class Recovery:
             except CommandRefused as error:
                 why = error.message
                 if error.problems[0].code == NOT_OFFERED:
-                    break
+                    problems = not_offered((await self._notes.record()).problems, why)
+                    await self._notes.save(MigrationFields(problems=problems))
+                    return
             except VmtuneError as error:
                 why = error.message
             else:

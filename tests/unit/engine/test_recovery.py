@@ -15,6 +15,7 @@ from vmtune.engine.recovery import Recovery, RecoverySettings, recover
 from vmtune.errors import CommandRefused, TooLate, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
+from vmtune.model.migration.postcopy import NOT_OFFERED
 from vmtune.model.migration.record import Migration, MigrationFields, MigrationState
 from vmtune.model.tunables.tunable import Value
 
@@ -97,6 +98,20 @@ async def test_attempts_that_fail_are_counted() -> None:
     assert [step.effect for step in kept.steps] == [StepEffect.REFUSED] * 3
     (fields,) = kept.saved
     assert "3 attempts: no route" in fields["problems"][-1].message
+
+
+async def test_what_libvirt_does_not_offer_is_told_with_what_else_helps() -> None:
+    """Another attempt is no remedy there."""
+    refusal = CommandRefused("libvirt 11.3.0 ends", field="migration", code=NOT_OFFERED)
+    source = Side(refusal)
+    kept = await recovered(source, RecoverySettings(True, attempts=3, within_s=600))
+    assert source.asked == 1
+    (fields,) = kept.saved
+    (told,) = fields["problems"]
+    assert told.code == NOT_OFFERED
+    assert "libvirt 11.3.0 ends" in told.message
+    assert "by hand" in told.remedy
+    assert "migration recover" not in told.remedy
 
 
 @pytest.mark.parametrize(

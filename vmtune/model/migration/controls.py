@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from vmtune.model.migration.copy_progress import MigrationPhase, phase_of
+from vmtune.model.migration.postcopy import way_out
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.model.migration.steps import StepAction
 
@@ -53,6 +54,20 @@ def why_not(control: Control, record: Migration) -> str:
     if switch is not None and not _is_on(record, switch):
         return f"it was started without {switch}, which cannot be switched on while it runs"
     return ""
+
+
+def migrates_already(record: Migration) -> str:
+    """What is said of a VM whose migration has not ended, and what helps."""
+    if record.state is MigrationState.POSTCOPY_PAUSED:
+        return (
+            f"its migration is paused in post-copy and cannot be aborted any more: "
+            f"{way_out(record)}; shut down neither host"
+        )
+    if record.did(StepAction.POSTCOPY) is not None:
+        return (
+            "it migrates in post-copy, which cannot be aborted any more: wait until that has ended"
+        )
+    return "it migrates already: wait until that has ended, or abort it"
 
 
 def _is_on(record: Migration, switch: str) -> bool:

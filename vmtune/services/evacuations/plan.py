@@ -30,6 +30,7 @@ from vmtune.model.evacuation.placement import Candidate, Placement, place, room_
 from vmtune.model.findings.table import Finding
 from vmtune.model.host.disks import Disk, DiskRoom
 from vmtune.model.host.facts import Connection, HostFacts, VmState
+from vmtune.model.migration.controls import migrates_already
 from vmtune.model.migration.intent import Intent
 from vmtune.model.tunables.rows.storage import COPIES, COPY, COPY_DISKS
 from vmtune.model.tunables.tunable import Value
@@ -46,7 +47,6 @@ MAX_TRIES = 3
 """Hosts that a VM is tried with whose preflight refuses it."""
 _HOST_TIMEOUT_S = 10.0
 _EVACUATING = "it is being evacuated"
-_MIGRATES = "it migrates already: wait until that has ended, or abort it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class EvacuationPlanner:
         uuids = [vm.summary.uuid for vm in listed]
         moving = await asyncio.to_thread(self._store.migrations.open_of, uuids)
         found = await gathered(
-            listed, lambda vm: self._leaving(request, vm, vm.summary.uuid in moving)
+            listed, lambda vm: self._leaving(request, vm, moving.get(vm.summary.uuid))
         )
         search = _DestinationSearch(self, request, source)
         waiting = [vm for vm in found if vm.state is EvacuationVmState.WAITING]
@@ -157,7 +157,7 @@ class EvacuationPlanner:
             raise InvalidInput("the destinations cannot be accepted", problems=problems)
 
     async def _leaving(
-        self, request: EvacuationRequest, seen: SeenVm, migrates: bool
+        self, request: EvacuationRequest, seen: SeenVm, migration: UUID | None
     ) -> EvacuationVm:
         uuid, name, state = seen.summary.uuid, seen.summary.name, seen.summary.state
         wanted = (*request.overrides, *request.vm_overrides.get(uuid, ()))
@@ -177,8 +177,9 @@ class EvacuationPlanner:
         except VmtuneError as error:
             return replace(vm, state=EvacuationVmState.BLOCKED, reason=error.message)
         vm = replace(vm, memory_bytes=facts.memory_bytes)
-        if migrates:  # which cannot be overridden, as what stands against a setting can
-            return replace(vm, state=EvacuationVmState.BLOCKED, reason=_MIGRATES)
+        if migration is not None:  # which cannot be overridden, as what is against a setting can
+            record = await asyncio.to_thread(self._store.migrations.get, migration)
+            return replace(vm, state=EvacuationVmState.BLOCKED, reason=migrates_already(record))
         return vm
 
     async def candidates(

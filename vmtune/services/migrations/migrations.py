@@ -30,6 +30,7 @@ from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.controls import ACTIONS, why_not
 from vmtune.model.migration.copy_progress import MigrationPhase, phase_of
 from vmtune.model.migration.intent import Intent, parse_intent
+from vmtune.model.migration.postcopy import way_out
 from vmtune.model.migration.record import (
     ABORT_WAITS,
     AbortState,
@@ -211,8 +212,7 @@ class MigrationService:
             raise TooLate(
                 "the guest runs on the destination, and part of its memory is on the source",
                 field="migration",
-                remedy="shut down neither host; restore the path between them, then: "
-                f"vmtune migration recover {migration}",
+                remedy=f"shut down neither host; {way_out(record)}",
             )
         record = await asyncio.to_thread(self._store.migrations.request_abort, migration)
         await self._records.publish(record)

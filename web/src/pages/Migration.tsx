@@ -32,7 +32,7 @@ import { Steps } from "./migration/Steps";
 import { waited } from "./migration/waited";
 
 /** Problems that the page tells in another way: `missing_flags`, and what `Recover` says. */
-const TOLD = new Set(["begun_without", "postcopy_paused"]);
+const TOLD = new Set(["begun_without", "postcopy_paused", "recovery_not_offered"]);
 
 type Record = Schemas["MigrationView"];
 

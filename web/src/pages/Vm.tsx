@@ -15,7 +15,6 @@ import { ApiError, type Schemas } from "../api/client";
 import { explanation, vm, vmLastSeen } from "../api/queries";
 import { useDialog } from "../components/dialogs/asked";
 import { Labels } from "../components/labels/Labels";
-import { VmLabel } from "../components/labels/StateLabel";
 import { AsOf, TuningLabel } from "../components/labels/TuningLabel";
 import { Alert } from "../components/layout/Alert";
 import { Async } from "../components/layout/Async";
@@ -23,6 +22,7 @@ import { ButtonLink } from "../components/layout/ButtonLink";
 import { type Fact, Facts } from "../components/layout/Facts";
 import { PageHead } from "../components/layout/PageHead";
 import { Arriving, useArrivals } from "../components/migration/Arriving";
+import { VmStanding } from "../components/migration/VmStanding";
 import { bytes } from "../components/text/format";
 import { ApplyDialog } from "./vm/ApplyDialog";
 import { History } from "./vm/History";
@@ -171,17 +171,7 @@ const remedyOf = (error: Error | null) =>
 
 function facts(vm: Schemas["VmDetail"], editLabels: () => void): Fact[] {
   return [
-    [
-      "State",
-      <>
-        <VmLabel key="state" state={vm.state} />{" "}
-        {vm.migration ? (
-          <Link to={`/migrations/${vm.migration}`}>migrating</Link>
-        ) : (
-          vm.migrating && "migrating"
-        )}
-      </>,
-    ],
+    ["State", <VmStanding key="state" vm={vm} />],
     ["Tuning", <TuningLabel key="tuning" state={vm.tuning_state} tuning={vm.tuning} />],
     ["As of", <AsOf key="as-of" tuning={vm.tuning} />],
     [

@@ -15,6 +15,7 @@ import pytest
 from tests.support.fleet import Fleet, loads
 from tests.support.world import World, after_death, fleet_world
 from vmtune.engine.end_state import GUEST_LOST, ROLLED_BACK
+from vmtune.engine.postcopy import interrupted, not_offered
 from vmtune.errors import Blocked, Conflict, InvalidInput, NotFound, Problem, TooLate
 from vmtune.model.evacuation.evacuation import (
     EvacuationState,
@@ -125,6 +126,27 @@ async def test_a_vm_that_migrates_already_is_told_and_cannot_be_overridden(tmp_p
         assert stays.reason == "it migrates already: wait until that has ended, or abort it"
         assert (stays.findings, stays.memory_bytes) == ((), 1 << 30)
         assert [vm.vm for vm in plan.movable] == [second.uuid]
+
+
+@pytest.mark.parametrize("offered", [True, False])
+async def test_one_that_is_paused_in_postcopy_is_not_to_be_aborted(
+    tmp_path: Path, offered: bool
+) -> None:
+    sim = fleet(1)
+    (vm,) = sim.hosts["a"].vms.values()
+    async with fleet_world(tmp_path, sim, LIMITS) as it:
+        record = it.store.migrations.begin(
+            vm=vm.uuid, vm_name="a-0", source="a", destination="b",
+            state=MigrationState.POSTCOPY_PAUSED,
+        )  # fmt: skip
+        if not offered:
+            told = not_offered((interrupted(record, ""),), "libvirt 11.3.0 ends")
+            it.store.migrations.update(record.id, problems=told)
+        (stays,) = (await it.evacuations.plan(EvacuationRequest("a"))).left
+        assert "cannot be aborted" in stays.reason
+        assert "shut down neither host" in stays.reason
+        assert (f"vmtune migration recover {record.id}" in stays.reason) is offered
+        assert ("by hand" in stays.reason) is not offered
 
 
 async def test_hosts_that_cannot_take_a_vm_are_told(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """A new connection for a migration that is paused in post-copy, by libvirt's resume flag.
 
-The flag came with libvirt 8.5. In some releases the destination's ``qemuMigrationDstPrepareResume``
-passes a null pointer that ``qemuProcessIncomingDefNew`` reads: the daemon ends, its QEMUs run on,
-and nothing is recovered. libvirt offers no other way, since it lets nobody use the monitor of a VM
-that arrives. So the flag is used only with releases on which it was seen to recover a guest.
+libvirt offers no other way, since it lets nobody use the monitor of a VM that arrives. The flag is
+used only with releases of :data:`vmtune.model.migration.postcopy.RECOVERS`.
 """
 
 from __future__ import annotations
@@ -22,24 +20,22 @@ from vmtune.hypervisor.libvirt.migrating.migration import (
     migration_flags,
 )
 from vmtune.model.host.uri import in_brackets
-from vmtune.model.migration.postcopy import NOT_OFFERED, RECOVERY_FAILED
+from vmtune.model.migration.postcopy import (
+    GUIDE,
+    NOT_OFFERED,
+    RECOVERY_FAILED,
+    why_not_offered,
+)
 from vmtune.model.migration.record import QemuStatus, Snapshot
 from vmtune.model.versions import Version
 
 log = structlog.get_logger(__name__)
-
-SINCE = Version(8, 5)
-RECOVERS = frozenset({(9, 0), (12, 8)})
-"""Releases of the destination's libvirt with which guests were recovered."""
-CRASHES = frozenset({(11, 3)})
-"""Releases whose daemon was seen to end."""
 
 _CONNECTS_WITHIN_S = 60.0
 _PAUSES_WITHIN_S = 10.0
 _LOOK_EVERY_S = 0.1
 _TRIES_AGAIN_AFTER_S = 1.0
 _GOES_ON = frozenset({QemuStatus.POSTCOPY_ACTIVE, QemuStatus.COMPLETED})
-GUIDE = "docs/how-to/post-copy.md says how to do it by hand"
 
 
 def check_version(destination: Version | None, source: Version | None) -> None:
@@ -47,25 +43,9 @@ def check_version(destination: Version | None, source: Version | None) -> None:
 
     :raise CommandRefused: code ``recovery_not_offered``.
     """
-    for side, version in (("destination", destination), ("source", source)):
-        if version is None or version < SINCE:
-            known = "of unknown version" if version is None else str(version)
-            raise _refusal(f"libvirt on the {side} is {known}; it can recover post-copy since 8.5")
-    assert destination is not None
-    release = (destination[0], destination[1])
-    if release in CRASHES:
-        raise _refusal(
-            f"libvirt {destination} on the destination ends when it is asked to recover post-copy"
-        )
-    if release not in RECOVERS:
-        raise _refusal(
-            f"nobody has proven that libvirt {destination} on the destination recovers post-copy, "
-            "and some releases end when they are asked to"
-        )
-
-
-def _refusal(message: str) -> CommandRefused:
-    return CommandRefused(message, field="migration", code=NOT_OFFERED, remedy=GUIDE)
+    why = why_not_offered(destination, source)
+    if why:
+        raise CommandRefused(why, field="migration", code=NOT_OFFERED, remedy=GUIDE)
 
 
 def resume_arguments(persistent: bool, address: str) -> MigrationArguments:

@@ -56,3 +56,18 @@ test("nothing is tried before it is confirmed", async () => {
   await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
   expect(recoverMigration).not.toHaveBeenCalled();
 });
+
+test("where libvirt cannot recover it, it says so and what can be done, and offers no button", () => {
+  const problem = {
+    field: "vm",
+    code: "recovery_not_offered",
+    message: "vmtune cannot recover this migration: libvirt 11.3.0 ends when it is asked to",
+    remedy: "recover it by hand: docs/how-to/post-copy.md says how to do it by hand",
+  };
+  rendered(<Recover record={{ ...RECORD, problems: [problem] }} />);
+  expect(screen.queryByRole("button", { name: "Recover" })).toBeNull();
+  expect(
+    screen.getByText(/libvirt 11.3.0 ends when it is asked to. Recover it by hand/),
+  ).toBeVisible();
+  expect(screen.queryByText(/then recover the migration/)).toBeNull();
+});

@@ -24,6 +24,7 @@ export function Recover({ record, latest }: { record: Record; latest?: Sample | 
   });
   const there = record.destination || "its destination";
   const told = record.problems.find((each) => each.code === "postcopy_paused")?.message;
+  const refused = record.problems.find((each) => each.code === "recovery_not_offered");
   return (
     <>
       <Alert
@@ -31,14 +32,16 @@ export function Recover({ record, latest }: { record: Record; latest?: Sample | 
         variant="danger"
         title="Post-copy is paused: do not shut down either host"
         actionLinks={
-          <Button
-            variant="primary"
-            isLoading={recover.isPending}
-            isDisabled={recover.isPending}
-            onClick={() => setAsking(true)}
-          >
-            {recover.isPending ? "Recovering" : "Recover"}
-          </Button>
+          refused === undefined && (
+            <Button
+              variant="primary"
+              isLoading={recover.isPending}
+              isDisabled={recover.isPending}
+              onClick={() => setAsking(true)}
+            >
+              {recover.isPending ? "Recovering" : "Recover"}
+            </Button>
+          )
         }
       >
         <p>
@@ -49,7 +52,13 @@ export function Recover({ record, latest }: { record: Record; latest?: Sample | 
           .
         </p>
         <Since record={record} latest={latest} />
-        <p>Restore the path between the two hosts, then recover the migration.</p>
+        {refused === undefined ? (
+          <p>Restore the path between the two hosts, then recover the migration.</p>
+        ) : (
+          <p>
+            {sentence(refused.message)}. {sentence(refused.remedy)}.
+          </p>
+        )}
       </Alert>
       {asking && (
         <Confirm
