@@ -112,6 +112,7 @@ class DurableNotes:
         self._disks: dict[str, object] = {}
         self._disk_looks: list[tuple[DiskSample, ...]] = []
         self._forecast = False
+        self._first_ms: int | None = None
 
     async def record(self) -> Migration:
         """The record, from the database."""
@@ -129,19 +130,25 @@ class DurableNotes:
     async def sampled(
         self, snapshot: Snapshot, controllers: Controllers, outlook: Outlook | None
     ) -> None:
-        """Buffer the sample, store several at a time, and publish the progress."""
+        """Buffer the sample, store several at a time, and publish the progress. Where post-copy is
+        paused nothing more comes: what there is is stored then, with a sample of the pause or
+        without."""
         sample = snapshot.sample
+        if sample is not None:
+            self._samples.append(sample)
+        stands = snapshot.status is QemuStatus.POSTCOPY_PAUSED and bool(self._samples)
+        if len(self._samples) >= self._store_at or stands:
+            await self.flush(controllers)
         if sample is None:
             return
-        self._samples.append(sample)
-        if len(self._samples) >= self._store_at:
-            await self.flush(controllers)
+        if self._first_ms is None:
+            self._first_ms = sample.at_ms
         if outlook is not None:
             self.share = time_share(sample.at_ms, outlook, self.share)
             await self._forecasts(sample, outlook)
         if not self._records.bus.is_heard:
             return
-        shown = progress_data(sample, self.share, outlook)
+        shown = progress_data(sample, self.share, outlook, sample.at_ms - self._first_ms)
         shown |= _reaper_progress(controllers.latest_round) | self._disks
         self._records.bus.progress(EventTopic.MIGRATION, self._id, shown)
 
@@ -227,15 +234,22 @@ class DurableNotes:
 
 
 _THROUGHPUT_KNOWN_AFTER_MS = 1000  # QEMU measures it every 100 ms; then zero says: nothing is sent
+_DIRTY_KNOWN_AFTER_MS = 1000  # QEMU measures it at the first end of an iteration after a second
 
 
 def progress_data(
-    sample: Sample, share: float, outlook: Outlook | None = None
+    sample: Sample, share: float, outlook: Outlook | None = None, since_ms: int | None = None
 ) -> dict[str, object]:
     """What a progress bar shows: the share done (0 to 1, never going back), the rates, and what is
     expected. A figure is None while QEMU has not measured it: of the downtime it gives its limit
-    until then, of the rates zero."""
-    dirty_known = sample.iteration > 1 or sample.dirty_pages_per_s > 0
+    until then, of the rates zero.
+
+    :param since_ms: how long QEMU has been seen to send memory; None for as long as the migration
+        has run.
+    """
+    since_ms = sample.at_ms if since_ms is None else since_ms
+    measured = sample.iteration > 1 and since_ms >= _DIRTY_KNOWN_AFTER_MS
+    dirty_known = measured or sample.dirty_pages_per_s > 0
     sent_known = (
         sample.throughput_bytes_per_s > 0
         or sample.iteration > 1

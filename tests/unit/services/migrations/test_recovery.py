@@ -72,6 +72,17 @@ async def test_a_user_recovers_it_and_the_record_tells_the_story(it: World) -> N
     ]
 
 
+async def test_what_was_sampled_is_stored_when_it_is_paused(it: World) -> None:
+    """However few they are: nothing comes after them that would have them stored."""
+    record = await broken(it, **MANUAL)
+    samples = it.store.migrations.samples(record.id)
+    assert samples, "else the page can tell neither since when nor how much"
+    assert len(samples) < 20
+    await it.migrations.recover(record.id)
+    it.source.step()
+    await it.ended(record)
+
+
 async def test_it_is_recovered_by_itself_once_the_path_is_back(
     it: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
