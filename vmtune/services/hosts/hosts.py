@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -197,6 +198,18 @@ class HostService(HostConnections):
             labels |= {uuid: vm.labels for uuid, vm in known[host].items()}
         return labels
 
+    def _note_found(self, host: str, vm: VmFacts) -> None:
+        """Store that a VM was seen on a host, where that is news."""
+        try:
+            known: Vm | None = self._store.vms.get(vm.uuid)
+        except NotFound:
+            known = None
+        passing = () if vm.state is VmState.RUNNING else {vm.uuid}
+        if known is not None and (passing or (known.host, known.name) == (host, vm.name)):
+            return
+        with contextlib.suppress(NotFound):  # the host was removed meanwhile
+            self._store.vms.remember_all(host, {vm.uuid: vm.name}, datetime.now(UTC), passing)
+
     async def locate(self, vm: UUID, host: str | None = None) -> tuple[str, Driver, VmFacts]:
         """The host where a VM runs, and its facts; where none runs it, one that defines it.
 
@@ -207,7 +220,7 @@ class HostService(HostConnections):
 
     async def locate_with_host(self, vm: UUID) -> tuple[str, Driver, VmFacts, HostFacts]:
         """As :meth:`locate`, with the host's facts. The host where the VM ran last is probed
-        meanwhile.
+        meanwhile. What is found is known from now on, as what was listed is.
 
         :raise NotFound: no host that answers has it.
         :raise HostUnreachable: none has it, and some did not answer; or its host does not answer.
@@ -219,6 +232,7 @@ class HostService(HostConnections):
             probing = asyncio.ensure_future(once_asked(lambda: self.facts(last)))
         try:
             name, driver, facts = await locating
+            await asyncio.to_thread(self._note_found, name, facts)
             if probing is not None and name == last:
                 return name, driver, facts, await probing
         finally:

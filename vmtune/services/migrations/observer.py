@@ -334,7 +334,7 @@ class Observer:
         :raise OperationInProgress: the VM has an open application or migration.
         """
         host, vm = where
-        name = await self._name(vm, driver)
+        name = await self._name(vm, host)
         if self._ignored(name):
             return
         chosen, why_none = await self._choose(vm, host)
@@ -367,12 +367,14 @@ class Observer:
         except (Conflict, NotFound) as error:
             return UNTUNED, error
 
-    async def _name(self, vm: UUID, driver: Driver) -> str:
+    async def _name(self, vm: UUID, host: str) -> str:
+        """Its name; one that nobody has listed yet is known from now on."""
         try:
             return (await asyncio.to_thread(self._store.vms.get, vm)).name
         except NotFound:
             pass
-        names = {found.uuid: found.name for found in await driver.list_vms()}
+        listing = await self._hosts.list_vms(host)
+        names = {found.summary.uuid: found.summary.name for found in listing.vms}
         return names.get(vm, "")
 
 

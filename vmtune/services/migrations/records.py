@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from uuid import UUID
 import structlog
 
 from vmtune.engine.controllers import Controllers
-from vmtune.errors import SetupError
+from vmtune.errors import NotFound, SetupError
 from vmtune.forecast.bar import time_share
 from vmtune.forecast.outlook import Outlook
 from vmtune.model.host.inventory import EventTopic
@@ -21,6 +22,7 @@ from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import (
     Migration,
     MigrationFields,
+    MigrationState,
     QemuStatus,
     Sample,
     Snapshot,
@@ -61,8 +63,20 @@ class MigrationRecords:
             await self.publish(record)
         if "state" in fields and record.state.ended:
             _note_end(record)
+            await self._note_arrived(record)
             await settle(self.store, record)
         return record
+
+    async def _note_arrived(self, record: Migration) -> None:
+        """A VM that has arrived is known there, as one that was listed is."""
+        completed = record.state is MigrationState.COMPLETED
+        if not (completed and record.vm_name and record.destination):
+            return
+        names = {record.vm: record.vm_name}
+        seen_at = record.ended_at or datetime.now(UTC)
+        remember = self.store.vms.remember_all
+        with contextlib.suppress(NotFound, SetupError):  # the next listing of that host notes it
+            await asyncio.to_thread(remember, record.destination, names, seen_at)
 
     async def step(self, id: UUID, step: StepRecord, undo: Sequence[Change]) -> Migration:
         """Record a step, once before it is done and once after."""

@@ -72,6 +72,18 @@ async def test_a_migration_is_recorded_from_order_to_figures(it: World) -> None:
     assert done.failure == ""
 
 
+async def test_a_vm_that_nobody_has_listed_is_counted_where_it_is(it: World) -> None:
+    def counted() -> tuple[int, int]:
+        counts = it.store.known_vms.counts(["a", "b"])
+        return counts["a"], counts["b"]
+
+    assert counted() == (0, 0)
+    await it.plans.plan(VM, destination="b")
+    assert counted() == (1, 0)
+    await it.migrate()
+    await it.until(lambda: counted() == (0, 1))
+
+
 async def test_every_iteration_has_a_sample_at_its_boundary(it: World) -> None:
     record = await begin(it)
     await it.until(lambda: it.store.migrations.sample_count(record.id) >= 10)

@@ -101,10 +101,12 @@ async def test_it_is_recorded_like_any_other(it: World) -> None:
     record = await found(it)
     assert (record.trigger, record.source) == (Trigger.OBSERVED, "a")
     assert (record.vm_name, record.profile, record.wanted) == ("vm", "", {})
+    assert it.store.known_vms.counts(["a", "b"]) == {"a": 1, "b": 0}
     await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.ACTIVE)
     it.source.parameters["max-bandwidth"] = 0
     done = await ended(it, record)
     assert (done.state, done.failure, done.destination) == (MigrationState.COMPLETED, "", "b")
+    await it.until(lambda: it.store.known_vms.counts(["a", "b"]) == {"a": 0, "b": 1})
     assert done.totals is not None
     assert done.totals.downtime_ms == 12
     assert done.started_at
