@@ -123,7 +123,7 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
         ended, alone = _took(rescued_ms, basis), _why(course, basis)
         said = f"{means} ends it within some {ended}; pre-copy alone {alone}"
         return Judgement(True, means, rescued_ms, sending_ms if paused else None, said)
-    said = f"by all that may be used it {_why(course, basis)}"
+    said = f"with all that may be used it {_why(course, basis)}"
     return Judgement(False, None, total_ms if course.ends else None, None, said)
 
 

@@ -29,6 +29,31 @@ test("each action comes with its time, reason and forecast", () => {
   expect(second).toHaveTextContent("refused: QEMU says no");
 });
 
+test("a throttle is told as one figure", () => {
+  const throttle = {
+    cpu_throttle_initial_percent: 65,
+    cpu_throttle_increment_percent: 65,
+    max_cpu_throttle_percent: 65,
+  };
+  const held = { max_cpu_throttle_percent: 1 };
+  const unlike = { ...throttle, cpu_throttle_increment_percent: 10 };
+  const more = { ...throttle, max_bandwidth_bytes_per_s: 1 };
+  const records = [{ ...throttle, downtime_limit_ms: 286 }, throttle, held, unlike, more].map(
+    (values) => step({ action: "as recorded", values }),
+  );
+  rendered(<Steering records={records} shadow={false} ended />);
+  const told = screen.getAllByRole("listitem").map((each) => each.textContent);
+  expect(told.map((text) => text?.replaceAll("\u00a0", " ").match(/: (.*?)it would/)?.[1])).toEqual(
+    [
+      "set downtime_limit_ms to 286 ms and throttle the guest by 65 %",
+      "throttle the guest by 65 %",
+      "as recorded",
+      "as recorded",
+      "as recorded",
+    ],
+  );
+});
+
 test("in shadow mode it is told that nothing of it was done", () => {
   rendered(
     <Steering records={[step({ effect: "refused", detail: "shadow mode" })]} shadow ended />,

@@ -55,7 +55,7 @@ export function Steering({
                     </>
                   }
                 >
-                  {unbroken(`${duration(each.at_ms)}: ${each.action}`)}
+                  {unbroken(`${duration(each.at_ms)}: ${inWords(each)}`)}
                 </ProgressStep>
               );
             })}
@@ -64,6 +64,24 @@ export function Steering({
       </CardBody>
     </Card>
   );
+}
+
+const THROTTLE = [
+  "cpu_throttle_initial_percent",
+  "cpu_throttle_increment_percent",
+  "max_cpu_throttle_percent",
+];
+const LIMIT = "downtime_limit_ms";
+
+/** A throttle is one figure, to which three settings of QEMU are set. */
+function inWords({ action, values }: StepRecord): string {
+  const percent = values.max_cpu_throttle_percent;
+  const limit = values[LIMIT];
+  const known = Object.keys(values).every((name) => name === LIMIT || THROTTLE.includes(name));
+  if (percent === undefined || !known || THROTTLE.some((name) => values[name] !== percent))
+    return action;
+  const throttle = `throttle the guest by ${percent} %`;
+  return limit === undefined ? throttle : `set ${LIMIT} to ${limit} ms and ${throttle}`;
 }
 
 function expected({ forecast }: StepRecord): string {

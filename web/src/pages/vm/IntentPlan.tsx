@@ -106,7 +106,7 @@ function Told({ found, take }: { found: Found; take: (nearest: Stated) => void }
             {found.nearest.map((near) => (
               <ListItem key={near.difference}>
                 <Button variant="secondary" size="sm" onClick={() => take(near.intent)}>
-                  Take {differences(found.stated, near.intent) || near.difference}
+                  {offer(differences(found.stated, near.intent) || near.difference)}
                 </Button>
               </ListItem>
             ))}
@@ -133,6 +133,10 @@ function Told({ found, take }: { found: Found; take: (nearest: Stated) => void }
     </>
   );
 }
+
+/** "Take within 95 s"; "Allow post-copy" where nothing else differs. */
+const offer = (words: string) =>
+  /^[^,]+ allowed$/.test(words) ? `Allow ${words.replace(/ allowed$/, "")}` : `Take ${words}`;
 
 /** "Will be kept: expected to end after 12 s"; and that it would be refused. */
 export function sentence({ forecast, refused }: Pick<Found, "forecast" | "refused">): string {

@@ -175,7 +175,10 @@ test("what cannot be kept is told with the nearest, which a button takes", async
         forecast: "is not expected to be kept: it takes about 90 s",
         kept: false,
         refused: true,
-        nearest: [{ difference: "a deadline of 95 s", intent: deadline }],
+        nearest: [
+          { difference: "a deadline of 95 s", intent: deadline },
+          { difference: "postcopy allowed", intent: { ...judged().stated, may: ["postcopy"] } },
+        ],
       }),
     });
   });
@@ -188,8 +191,10 @@ test("what cannot be kept is told with the nearest, which a button takes", async
   await userEvent.click(await screen.findByRole("button", { name: "Can it be kept?" }));
   expect(await screen.findByText(/takes about 90 s. It would be refused/)).toBeVisible();
   expect(asked()).toEqual({ max_silence_ms: "500ms", deadline_s: "60" });
+  expect(screen.getByRole("button", { name: "Allow post-copy" })).toBeVisible();
   await userEvent.click(screen.getByRole("button", { name: "Take within 95 s" }));
   expect(await screen.findByText(/Will be kept/)).toBeVisible();
+  expect(screen.getByText(/No profile is assigned: the intent alone chooses/)).toBeVisible();
   expect(screen.getByLabelText("Within")).toHaveValue("95 s");
   expect(screen.getByRole("row", { name: /downtime_limit_ms 95\sms begins low/ })).toBeVisible();
   expect(screen.getByText(/2 earlier migrations/)).toBeVisible();
@@ -198,6 +203,7 @@ test("what cannot be kept is told with the nearest, which a button takes", async
     "/migrations/0000000b-y",
   );
   await userEvent.click(screen.getByLabelText("Shadow mode"));
+  expect(screen.getByText(/No profile is assigned: no changes/)).toBeVisible();
   await userEvent.click(screen.getByRole("button", { name: "Migrate" }));
   expect(start.mock.calls[0]?.[0]).toMatchObject({
     intent: { max_silence_ms: "500 ms", deadline_s: "95 s", may: ["compress"] },

@@ -67,6 +67,7 @@ export function MigrateDialog({
       title={`Migrate ${name}`}
       action="Migrate"
       plan={destination === "" ? null : plan}
+      byIntent={intent.counts !== null && !intent.shadow}
       ready={plan.data !== undefined && overridden.length === blockers.length}
       act={() => start.mutate()}
       acting={start.isPending}

@@ -40,6 +40,7 @@ export function usePlan(
 /**
  * @param fields what is to be chosen first.
  * @param plan null before there is enough for one.
+ * @param byIntent whether an intent chooses settings that the plan does not know.
  * @param ready whether *act* may be called.
  * @param children stand below the plan.
  */
@@ -48,6 +49,7 @@ export function PlanDialog({
   action,
   fields,
   plan,
+  byIntent = false,
   ready,
   act,
   acting,
@@ -59,6 +61,7 @@ export function PlanDialog({
   action: string;
   fields: ReactNode;
   plan: UseQueryResult<Plan> | null;
+  byIntent?: boolean;
   ready: boolean;
   act: () => void;
   acting: boolean;
@@ -77,7 +80,7 @@ export function PlanDialog({
           </StackItem>
           {plan && (
             <StackItem>
-              <Async query={plan}>{(data) => <PlanTable plan={data} />}</Async>
+              <Async query={plan}>{(data) => <PlanTable plan={data} byIntent={byIntent} />}</Async>
             </StackItem>
           )}
           {children && <StackItem>{children}</StackItem>}

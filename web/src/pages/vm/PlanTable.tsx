@@ -37,11 +37,21 @@ const COLUMNS: readonly ColumnOf<Item>[] = [
  * A plan as a difference: what would become of what is set, when, and what stands against it.
  *
  * @param what the profile in words, where the plan does not know it.
+ * @param byIntent whether an intent chooses settings that the plan does not know.
  */
-export function PlanTable({ plan, what }: { plan: Schemas["PlanView"]; what?: string }) {
+export function PlanTable({
+  plan,
+  what,
+  byIntent = false,
+}: {
+  plan: Schemas["PlanView"];
+  what?: string;
+  byIntent?: boolean;
+}) {
   const [open, setOpen] = useState(false);
   const changed = plan.items.filter((item) => item.differs);
   const set = plan.items.filter(isOfMigration);
+  const alone = byIntent ? "the intent alone chooses settings" : "no changes";
   const same = plan.items.filter((item) => !item.differs && !isOfMigration(item));
   return (
     <Stack hasGutter>
@@ -55,7 +65,7 @@ export function PlanTable({ plan, what }: { plan: Schemas["PlanView"]; what?: st
           <Alert
             isInline
             variant="info"
-            title={`No profile is assigned${set.length > 0 ? "" : ": no changes"}`}
+            title={`No profile is assigned${set.length > 0 ? "" : `: ${alone}`}`}
           />
         ) : (
           <p>
