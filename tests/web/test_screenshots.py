@@ -189,6 +189,47 @@ def test_a_migration_that_is_helped_and_an_evacuation(
     it.client.delete(f"/hosts/b/evacuations/{moves['id']}")
 
 
+_MEASURED_MS = 90_000  # measuring takes some 17 s
+
+
+@pictures("intent-refused", "intent-kept", "steering")
+def test_an_intent_that_is_refused_and_its_nearest_which_is_steered(it: Live, page: Page) -> None:
+    # More than the path carries, also of a busy machine: its guest has to be throttled.
+    busy = Workload(region_bytes=48 << 20, dirty_mb_per_s=80)
+    settings = lab.VmSettings(name="stream1", memory_bytes=96 << 20, workload=busy)
+    stream = lab.define_vm(it.settings, settings)
+    wait_for(lambda: at_work(stream), "the guest to write", within_s=120)
+    page.set_viewport_size({"width": 1280, "height": 1040})
+    page.goto(f"/vms/{stream.uuid}")
+    page.get_by_role("button", name="Migrate", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Destination").select_option("b")
+    dialog.get_by_role("button", name=re.compile("^By intent")).click()
+    dialog.get_by_label("Silence at most").fill("500 ms")
+    dialog.get_by_label("Within", exact=True).fill("1 min")
+    dialog.get_by_label("Slowdown at most").fill("5 %")
+    dialog.get_by_label("Bandwidth at most").fill("24 MiB/s")
+    card = dialog.get_by_role("region", name="Intent", exact=True)
+    card.get_by_role("button", name="Can it be kept?").click()
+    expect(card).to_contain_text("It would be refused", timeout=_MEASURED_MS)
+    dialog.get_by_role("button", name=re.compile("^By intent")).evaluate(_TO_TOP)
+    picture(page, "intent-refused")
+    card.get_by_role("button", name=re.compile("^Take slowdown")).click()
+    expect(card).to_contain_text("Will be kept")
+    expect(card.get_by_role("grid", name="Chosen settings")).to_be_visible()
+    dialog.get_by_role("button", name=re.compile("^By intent")).evaluate(_TO_TOP)
+    picture(page, "intent-kept")
+    dialog.get_by_role("button", name="Migrate", exact=True).click()
+    expect(page).to_have_url(re.compile("/migrations/[-0-9a-f]{36}$"))
+    path = f"/migrations/{page.url.rpartition('/')[2]}"
+    record = it.ended(it.client.get(path))
+    assert record["state"] == "completed", record["failure"]
+    expect(page.get_by_text(re.compile("^Promised: .*; kept"))).to_be_visible()
+    page.get_by_role("heading", name="Intent", exact=True).evaluate(_TO_TOP)
+    expect(page.get_by_role("list", name="Steering actions")).to_be_in_viewport(ratio=1)
+    picture(page, "steering")
+
+
 def in_host_a(it: Live, *command: str) -> str:
     """What a command in the network of host a says."""
     inside = ["ip", "netns", "exec", it.settings.name_a, *command]
