@@ -72,9 +72,7 @@ def test_twenty_hosts_and_what_needs_attention_are_seen_without_scrolling(
         said = page.get_by_text(f"Host {GONE} does not answer: this is the VM as it was last seen")
         expect(said).to_be_visible()
         expect(page.get_by_text(re.compile("^Since .*: connection refused$"))).to_be_visible()
-        expect(
-            page.get_by_text(f"`vmtune host check {GONE}` shows which step fails")
-        ).to_be_visible()
+        expect(page.get_by_text(f"vmtune host check {GONE} shows which step fails")).to_be_visible()
         expect(page.get_by_role("link", name="Check the host")).to_be_visible()
         expect(page.get_by_text("fast r1")).to_be_visible()
         for action in ("Plan and apply", "Migrate"):

@@ -3,6 +3,7 @@ import { AlertActionCloseButton, AlertGroup, type AlertProps } from "@patternfly
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
 import { ApiError } from "../../api/client";
 import { Alert } from "../layout/Alert";
+import { Said } from "../text/Said";
 
 interface Toast {
   key: number;
@@ -53,7 +54,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
               <AlertActionCloseButton title={toast.title} onClose={() => remove(toast.key)} />
             }
           >
-            {toast.detail}
+            <Said>{toast.detail}</Said>
           </Alert>
         ))}
       </AlertGroup>

@@ -1,5 +1,8 @@
-import { render } from "@testing-library/react";
+import { render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
 import { expect, test } from "vitest";
+import { rendered } from "../../test/rendered";
+import { useToasts } from "../dialogs/toasts";
 import { Findings } from "../layout/Findings";
 import { Problems } from "../layout/Problems";
 import { Said } from "./Said";
@@ -11,6 +14,20 @@ test("what stands in backticks is code, without them", () => {
     "uname -r",
     "id",
   ]);
+});
+
+test("nor does a notice of what was refused", async () => {
+  function Refused() {
+    const toasts = useToasts();
+    return (
+      <button type="button" onClick={() => toasts.failed("No", new Error("run `vmtune doctor`"))}>
+        Do it
+      </button>
+    );
+  }
+  rendered(<Refused />);
+  await userEvent.click(screen.getByRole("button", { name: "Do it" }));
+  expect(screen.getByText("vmtune doctor").tagName).toBe("CODE");
 });
 
 test("an assertion's own quotes stay within its code", () => {

@@ -7,6 +7,7 @@ import { VmLabel } from "../../components/labels/StateLabel";
 import { AsOf, TuningLabel } from "../../components/labels/TuningLabel";
 import { Alert } from "../../components/layout/Alert";
 import { type Fact, Facts } from "../../components/layout/Facts";
+import { Said } from "../../components/text/Said";
 import { History } from "./History";
 
 type Row = Schemas["VmView"];
@@ -36,7 +37,11 @@ export function LastSeen({ vm, remedy, again }: { vm: Row; remedy: string; again
               Since <Moment at={vm.unreachable.since} />: {vm.unreachable.reason}
             </p>
           )}
-          {remedy && <p>{remedy}</p>}
+          {remedy && (
+            <p>
+              <Said>{remedy}</Said>
+            </p>
+          )}
         </Alert>
       </GridItem>
       <GridItem>

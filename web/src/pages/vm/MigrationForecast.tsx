@@ -16,6 +16,7 @@ import { Failure } from "../../components/layout/Async";
 import { about, helps } from "../../components/migration/outlook";
 import { type ColumnOf, ListTable } from "../../components/tables/ListTable";
 import { bytes, counted, rate } from "../../components/text/format";
+import { Said } from "../../components/text/Said";
 
 type Candidate = Schemas["CandidateView"];
 type Range = Schemas["RangeView"];
@@ -149,7 +150,7 @@ function Told({ found }: { found: Schemas["MigrationForecastView"] }) {
       {remarks(found.candidates).map(([note, of]) => (
         <StackItem key={note.message}>
           <Alert isInline isPlain variant="info" title={`${of}: ${note.message}`}>
-            {note.remedy}
+            <Said>{note.remedy}</Said>
           </Alert>
         </StackItem>
       ))}
