@@ -135,8 +135,8 @@ async def test_a_copy_that_a_migration_left_behind_is_not_the_vm(tmp_path: Path)
     sim = fleet()
     async with fleet_world(tmp_path, sim) as it:
         vm = next(iter(sim.hosts["c"].vms))
-        await it.migrations.start(vm, "e")
-        await it.until(lambda: vm in sim.hosts["e"].vms)
+        record = await it.migrations.start(vm, "e")
+        await it.jobs.wait(str(record.id))
         copy = replace(sim.hosts["e"].vms[vm], state=VmState.PAUSED)
         sim.hosts["c"].vms[vm] = copy
         for _ in range(2):
