@@ -42,7 +42,7 @@ def _value(name: str, shown: str) -> Value | None:
         return None
     row = BUILT_IN[name]
     plain = shown.replace(",", "").replace(" ", "").removesuffix("%")
-    for text in (0, plain):
+    for text in (0, plain):  # zero may be shown as a word
         try:
             value = row.accept(text)
         except ValueError:
