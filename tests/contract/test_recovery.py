@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.qemu import Build, RunningQemu, builds, running
+from tests.support.qemu import Build, RunningQemu, builds, memory_to_send, running
 from vmtune.errors import CommandRefused, TooLate
 from vmtune.hypervisor.protocol import MigrateOrder, MigrationHandle
 from vmtune.hypervisor.qmp.driver import QmpDriver
@@ -69,10 +69,10 @@ async def pair(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     build: Build = request.param
     if build.why_not:
         pytest.skip(build.why_not)
-    waits = ("-incoming", "defer")
+    waits, memory = ("-incoming", "defer"), memory_to_send(tmp_path)
     with (
-        running(build, tmp_path / "a", uuid=VM) as here,
-        running(build, tmp_path / "b", uuid=VM, extra=waits) as there,
+        running(build, tmp_path / "a", uuid=VM, extra=memory) as here,
+        running(build, tmp_path / "b", uuid=VM, extra=(*waits, *memory)) as there,
     ):
         made = Pair(here, there, tmp_path)
         try:

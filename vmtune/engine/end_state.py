@@ -13,7 +13,7 @@ from uuid import UUID
 
 import structlog
 
-from vmtune.engine.guest_state import Guest, HostView, guest_state
+from vmtune.engine.guest_state import Guest, HostView, guest_state, seen_from_both
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.protocol import Driver, MigrationHandle
 from vmtune.model.host.facts import Postcopy, VmState
@@ -243,6 +243,12 @@ ON_BOTH = (
     "the guest runs on the destination, and the source's QEMU runs it, too, as it was before the "
     "switch to post-copy: end the one on the source at once, their disks are the same"
 )
+ON_BOTH_IN_PART = (
+    "the guest runs on both hosts, with the same disks: on the destination, which lacks memory "
+    "that can no longer be sent, and on the source, as it was before the switch to post-copy. End "
+    "the one on the destination at once, then reset the one on the source and check its file "
+    "systems"
+)
 RUNS_TWICE = (
     "the guest runs on both hosts, with the same disks: end one of the two at once, which is the "
     "destination's where the migration was aborted, and check its file systems"
@@ -268,8 +274,8 @@ def _why_broken(here: HostView, there: HostView) -> str:
 def _why_open(here: HostView, there: HostView) -> str:
     if here.silent:
         return f"the source cannot be asked: {here.silent}"
-    if here.rolled_back and there.present:
-        return ON_BOTH
+    if seen_from_both(here, there).rolled_back and there.present:
+        return ON_BOTH_IN_PART if there.split else ON_BOTH
     if here.state is there.state is VmState.RUNNING and not here.moving:
         return RUNS_TWICE
     if here.present and there.present:

@@ -8,7 +8,7 @@ runs a guest of which the source holds a part) and libvirt's reasons of a domain
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from vmtune.model.host.facts import Postcopy, VmState
@@ -65,8 +65,9 @@ class HostView:
     @property
     def rolled_back(self) -> bool:
         """Its QEMU runs the guest of before the switch to post-copy again. QEMU does so where all
-        was sent and the destination ended before it confirmed that (``migration_completion`` and
-        ``migration_iteration_finish`` in migration/migration.c; seen of 10.0.2)."""
+        was sent and the connection, or the destination, ended before that was confirmed
+        (``migration_completion`` and ``migration_iteration_finish`` in migration/migration.c; seen
+        of 10.0.2)."""
         switched = self.switched or self.reason is not Postcopy.NONE
         return switched and self.state is VmState.RUNNING and self.status is QemuStatus.FAILED
 
@@ -178,8 +179,15 @@ TABLE = _read_table()
 _IF_ALL_ARRIVED = f"{Guest.THERE}?"
 
 
+def seen_from_both(here: HostView, there: HostView) -> HostView:
+    """The source's answer, with what the destination's proves: one that runs a guest of which it
+    lacks a part was switched to, whoever saw the switch."""
+    return replace(here, switched=True) if there.split else here
+
+
 def guest_state(here: HostView, there: HostView) -> Guest:
     """Where the guest is, from the source's and the destination's answers."""
+    here = seen_from_both(here, there)
     word = TABLE[part_of(here, source=True), part_of(there, source=False)]
     if word != _IF_ALL_ARRIVED:
         return Guest(word)

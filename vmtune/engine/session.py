@@ -311,6 +311,8 @@ class MigrationSession:
             if step.effect is StepEffect.PENDING:
                 why = "vmtune ended before it could observe the effect"
                 await self.notes.step(replace(step, effect=StepEffect.UNKNOWN, detail=why), ())
+        # What an earlier process saw is stored; what this one saw may not be yet.
+        earlier = await self.notes.samples() if self.handle is None else ()
         evidence = Evidence(
             self.handle,
             self.snapshot,
@@ -318,15 +320,13 @@ class MigrationSession:
             left=self._origin.left(record),
             interrupted=await self._was_interrupted(),
             anothers=await self._ownership.is_anothers(record, called_here=self.handle is not None),
-            switched=self._switched,
+            switched=self._switched or any(sample.status.in_postcopy for sample in earlier),
         )
         record = await self.notes.record()
         end = await finalize(record, self.hosts, evidence, self.tunables, reapply)
         totals = end.get("totals")
         if record.intent is not None and totals is not None:
-            # What an earlier process saw is stored; what this one saw may not be yet.
-            earlier = Felt(await self.notes.samples() if self.handle is None else ())
-            stated = with_kept(record, totals, earlier | self._felt)
+            stated = with_kept(record, totals, Felt(earlier) | self._felt)
             end |= MigrationFields(intent=stated or record.intent)
         return await settle_source_images(record, end, self.hosts, self.notes.save)
 

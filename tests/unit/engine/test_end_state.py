@@ -282,6 +282,16 @@ async def test_a_guest_that_qemu_has_rolled_back_is_told(evidence: Evidence) -> 
     assert end == end_state.End(MigrationState.FAILED, end_state.ROLLED_BACK)
 
 
+async def test_a_guest_that_runs_twice_is_not_said_to_wait_for_its_memory() -> None:
+    """Looked at again, when nobody remembers the switch: the remedy stays the same."""
+    asked = (
+        cast(Driver, Host(FAILED)),
+        cast(Driver, Host((VmState.RUNNING, QemuStatus.POSTCOPY_PAUSED))),
+    )
+    end = await find_end(make_migration(), Evidence(), *asked)
+    assert end == end_state.End(MigrationState.UNKNOWN, end_state.ON_BOTH_IN_PART)
+
+
 async def test_a_lost_guest_is_told_in_the_words_by_which_nothing_is_restored() -> None:
     source = Host((VmState.PAUSED, QemuStatus.POSTCOPY_PAUSED))
     asked = cast(Driver, source), cast(Driver, Host(LEFT))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmtune.engine.end_state import ON_BOTH, ROLLED_BACK, conclude
+from vmtune.engine.end_state import NEITHER, ON_BOTH, ON_BOTH_IN_PART, ROLLED_BACK, conclude
 from vmtune.engine.guest_state import TABLE, Guest, HostView, Part, guest_state, part_of
 from vmtune.model.host.facts import Postcopy, VmState
 from vmtune.model.migration.record import MigrationState, QemuStatus
@@ -143,4 +143,16 @@ def test_a_guest_that_was_rolled_back_is_never_said_to_have_just_stayed(
         assert end.why == ROLLED_BACK
         assert not there.present, "it would run on both"
     elif there.present:
-        assert end.why == ON_BOTH
+        assert end.why == (ON_BOTH_IN_PART if there.split else ON_BOTH)
+
+
+@given(destinations, stops)
+def test_a_destination_that_lacks_memory_proves_the_switch_that_nobody_saw(
+    there: HostView, stopped: MigrationState
+) -> None:
+    """The connection broke when all was sent: QEMU 10.0.2 resumes the source beside it."""
+    here = HostView(VmState.RUNNING, status=QemuStatus.FAILED)
+    if there.split:
+        end = conclude(here, there, stopped)
+        assert (end.state, end.why) == (MigrationState.UNKNOWN, ON_BOTH_IN_PART)
+        assert NEITHER not in end.why, "their disks are the same"
