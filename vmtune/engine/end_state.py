@@ -32,6 +32,7 @@ log = structlog.get_logger(__name__)
 
 RETRY_S = 0.2
 AGREES_WITHIN_S = 5.0
+_REPORTED = "; it was reported as failed: "
 _LIBVIRT_ENDS_WITHIN_S = 60.0
 
 
@@ -128,7 +129,17 @@ async def _look_at_refused(
         return end
     if end.state in (MigrationState.FAILED, MigrationState.CANCELLED) and not end.gone:
         return End(stopped, said)
-    return replace(end, why=f"{end.why}; it was reported as failed: {said}")
+    return replace(end, why=f"{end.why}{_REPORTED}{said}")
+
+
+def with_report(before: str, why: str) -> str:
+    """What a look at a migration that has ended says, with what its starter had said of it: that
+    is heard only once.
+
+    :param before: the record's failure so far.
+    """
+    _, _, said = before.partition(_REPORTED)
+    return f"{why}{_REPORTED}{said}" if said else why
 
 
 async def ask_both(

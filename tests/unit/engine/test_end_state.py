@@ -292,6 +292,13 @@ async def test_a_guest_that_runs_twice_is_not_said_to_wait_for_its_memory() -> N
     assert end == end_state.End(MigrationState.UNKNOWN, end_state.ON_BOTH_IN_PART)
 
 
+def test_what_was_reported_is_told_with_what_is_seen_later() -> None:
+    asked = "the source cannot be asked: no route; it was reported as failed: end of file"
+    again = end_state.with_report(asked, end_state.ON_BOTH_IN_PART)
+    assert again == f"{end_state.ON_BOTH_IN_PART}; it was reported as failed: end of file"
+    assert end_state.with_report("no route", "they both run") == "they both run"
+
+
 async def test_a_lost_guest_is_told_in_the_words_by_which_nothing_is_restored() -> None:
     source = Host((VmState.PAUSED, QemuStatus.POSTCOPY_PAUSED))
     asked = cast(Driver, source), cast(Driver, Host(LEFT))

@@ -14,6 +14,7 @@ from uuid import UUID
 import structlog
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
+from vmtune.engine.end_state import with_report
 from vmtune.engine.observed import Observed
 from vmtune.engine.recovery import recover
 from vmtune.engine.session import MigrationSession, Origin, Started
@@ -154,13 +155,14 @@ class MigrationJob:
                 continue
             run = self._new(record.id)
             fields = await self._end(run)
-            state = fields.get("state")
-            if state is MigrationState.POSTCOPY_PAUSED:
-                # It has ended for its job, so its state stays: what it is now is said.
-                told = {name: fields[name] for name in ("failure", "problems") if name in fields}
-                await run.notes.save(cast(MigrationFields, told))
-            elif state is not MigrationState.UNKNOWN:
+            if fields.get("state") not in (MigrationState.POSTCOPY_PAUSED, MigrationState.UNKNOWN):
                 await run.notes.save(fields)
+                continue
+            # It has ended for its job, so its state stays: what it is now is said.
+            told = {name: fields[name] for name in ("failure", "problems") if name in fields}
+            told["failure"] = with_report(record.failure, str(told["failure"]))
+            if told["failure"] != record.failure or "problems" in told:
+                await run.notes.save(cast(MigrationFields, told))
 
     async def settle_orphans(self, jobs: JobEngine) -> None:
         """Finalize migrations that no job runs any more: its own record could not be written (a

@@ -343,8 +343,13 @@ async def test_hosts_that_go_silent_make_it_unknown_until_they_answer(
     it.drivers["a"].reachable = it.drivers["b"].reachable = False
     done = await it.ended(record)
     assert done.state is MigrationState.UNKNOWN
-    assert "cannot be asked" in done.failure
-    it.drivers["a"].reachable = it.drivers["b"].reachable = True
+    assert "the source cannot be asked" in done.failure
+    it.drivers["a"].reachable = True
+    await it.job.settle_unknown()
+    looked = it.store.migrations.get(record.id)
+    assert (looked.state, looked.failure) == (MigrationState.UNKNOWN, "QEMU says that it is active")
+    assert looked.ended_at == done.ended_at
+    it.drivers["b"].reachable = True
     it.source.parameters["max-bandwidth"] = 0
     while it.source.outgoing.status.running:
         it.source.step()
