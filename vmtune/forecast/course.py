@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from vmtune.forecast.bursts import Bursts
 from vmtune.forecast.dirty_curve import DirtyCurve
+from vmtune.forecast.rhythm import Rhythm
 
 LONGEST_MS = 24 * 3600 * 1000.0
 _MOST_PASSES = 20_000
@@ -29,6 +30,9 @@ _STANDS = 0.97
 progress: that dirtying and sending balance is known no better than to some percent."""
 _STANDS_PASSES = 24
 """In bursts long and short passes take turns: so many in a row, without progress."""
+_STANDS_PERIODS, _STANDS_MS = 8, 10_000.0
+"""Of a guest that works and rests, how long no end and no higher throttle make it endless: so many
+turns of it, and at least so long."""
 _CACHED_MORE = 0.01
 """While XBZRLE's cache holds more of what is sent by more than this, later passes are shorter."""
 _TRIGGERS = 2
@@ -274,8 +278,14 @@ def _burst(
     return _Sent(pass_ms + over_ms, used - left + over, used - left, left, unused - over)
 
 
-def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
-    """The course from *moment* on."""
+def follow(
+    curve: DirtyCurve, moment: Moment, conditions: Conditions, rhythm: Rhythm | None = None
+) -> Course:
+    """The course from *moment* on.
+
+    :param curve: by the time that the guest works.
+    :param rhythm: when it does; None: always.
+    """
     remaining, clean_ms, sent = moment.remaining_bytes, moment.since_clean_ms, moment.sent_bytes
     throttle = _Throttle(conditions.auto_converge, moment.throttle_percent)
     left_ms = on_wire = 0.0
@@ -285,15 +295,17 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
     # At the passes' beginnings: how long the guest had written, what was sent, what was dirty.
     starts = deque([(0.0, 0.0, remaining + sent)])
     written_ms, sent_all, all_sent, cached = clean_ms, sent, False, 0.0
+    settled_ms = 0.0
     for number in range(1, _MOST_PASSES + 1):
         here, does = conditions.in_pass(number, cached), conditions.does_share(throttle.percent)
         done = _send(moment, number, remaining, here, bursts)
+        worked_ms = done.ms if rhythm is None else rhythm.worked_ms(left_ms, left_ms + done.ms)
         left_ms += done.ms
         on_wire += done.sent_bytes * here.wire_share
         sent += done.sent_bytes
-        dirtied = curve.dirty_bytes((clean_ms + done.ms) * does)
+        dirtied = curve.dirty_bytes((clean_ms + worked_ms) * does)
         left, unused = done.left_bytes, done.unused_bytes
-        written_ms += done.ms * does
+        written_ms += worked_ms * does
         before, start_ms = cached, starts[-1][0]
         cached = conditions.cached_share(curve, start_ms, written_ms - start_ms)
         sent_all += done.done_bytes
@@ -314,8 +326,15 @@ def follow(curve: DirtyCurve, moment: Moment, conditions: Conditions) -> Course:
             return Course(True, left_ms, silence_ms, number, on_wire, least, throttle.percent)
         least = remaining if least is None else min(least, remaining)
         stands = progress.stands(remaining) and cached <= before + _CACHED_MORE
+        throttled = throttle.percent
         throttle.synchronised(left_ms, dirtied, sent * here.wire_share)
-        if (stands and all_sent and not throttle.may_rise) or left_ms > LONGEST_MS:
+        if rhythm is not None:
+            if not all_sent or throttle.percent > throttled:
+                settled_ms = left_ms
+            stands = left_ms - settled_ms > max(_STANDS_MS, _STANDS_PERIODS * rhythm.period_ms)
+        elif throttle.may_rise:
+            stands = False
+        if (stands and all_sent) or left_ms > LONGEST_MS:
             return Course(False, left_ms, 0.0, number, on_wire, least, throttle.percent)
         clean_ms = sent = 0.0
         starts.append((written_ms, sent_all, remaining))

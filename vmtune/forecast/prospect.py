@@ -9,6 +9,7 @@ of the results are then widened by the errors that were measured (:mod:`vmtune.f
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -20,6 +21,7 @@ from vmtune.forecast.needs import Needs, needs
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.ranges import Range
+from vmtune.forecast.rhythm import Rhythm, bursty
 from vmtune.model.host.dirty_rates import DirtyPoint
 
 _QEMU_ITSELF_BYTES = 40 << 20
@@ -173,6 +175,7 @@ def expect(
         sent: _Shares,
         used: float,
         busy_share: float,
+        rhythm: Rhythm | None = None,
     ) -> Course:
         there = replace(
             conditions,
@@ -183,16 +186,9 @@ def expect(
             delta_share=sent[2],
             busy_share=busy_share,
         )
-        return follow(dirties, _beginning(probe, used), there)
+        return follow(dirties, _beginning(probe, used), there, rhythm)
 
-    likely = course((held.likely, lifted.likely), curve, likely_shares, first.likely, busy[0])
-    others = [
-        course(pace, dirties, sent, used, busy_share)
-        for pace, dirties, sent, busy_share in product(sorted(paces), curves, shares, busy)
-        for used in {first.low, first.high}
-    ]
-    helps = None
-    if not likely.ends:
+    def helps(dirties: DirtyCurve) -> Needs:
         usual = replace(
             conditions,
             throughput_bytes_per_s=held.likely,
@@ -200,11 +196,33 @@ def expect(
             wire_share=likely_shares[1],
             delta_share=likely_shares[2],
         )
-        helps = needs(curve, _beginning(probe, first.likely), usual)
+        return needs(dirties, _beginning(probe, first.likely), usual)
+
+    if guests := bursty(probe):
+        fast, usual, slow = (
+            [course(pace, each.curve, sent, used, share, each.rhythm) for each in guests]
+            for pace, sent, used, share in (
+                ((held.high, lifted.high), shares_of[0], first.low, busy[-1]),
+                ((held.likely, lifted.likely), likely_shares, first.likely, busy[0]),
+                ((held.low, lifted.low), shares_of[2], first.high, busy[0]),
+            )
+        )
+        found = _of_bursty(fast, usual, slow, errors)
+        if found is None:
+            ends = None if any(each.ends for each in fast) else False
+            needed = helps(guests[len(guests) // 2].curve)
+            return Prospect(ends, None, None, None, None, None, needed)
+        return found
+    likely = course((held.likely, lifted.likely), curve, likely_shares, first.likely, busy[0])
+    others = [
+        course(pace, dirties, sent, used, busy_share)
+        for pace, dirties, sent, busy_share in product(sorted(paces), curves, shares, busy)
+        for used in {first.low, first.high}
+    ]
     ends = likely.ends if all(other.ends == likely.ends for other in others) else None
     finished = [other for other in others if other.ends]
     if not likely.ends:
-        return Prospect(ends, None, None, None, None, None, helps)
+        return Prospect(ends, None, None, None, None, None, helps(curve))
     total = Range.around(likely.left_ms, (c.left_ms for c in finished)).scaled(errors.total)
     silence = Range.around(likely.silence_ms, (c.silence_ms for c in finished))
     return Prospect(
@@ -216,6 +234,39 @@ def expect(
         Range.around(likely.throttle_percent, (c.throttle_percent for c in finished)),
         None,
     )
+
+
+def _of_bursty(
+    fast: Sequence[Course], usual: Sequence[Course], slow: Sequence[Course], errors: Errors
+) -> Prospect | None:
+    """Of courses by each guest that it may be: the middle, and bounds of nine in ten.
+
+    :param fast: by the bounds with which it takes least; *slow*: with which it takes most.
+    :return: None where most do not end.
+    """
+    ended = [[each for each in some if each.ends] for some in (fast, usual, slow)]
+    if 2 * len(ended[1]) <= len(usual):
+        return None
+
+    def spread(figure: Callable[[Course], float], longest: int = 0) -> Range:
+        """:param longest: how many more lie beyond the others: those that do not end."""
+        least, middle, most = (sorted(map(figure, some)) for some in ended)
+        likely = middle[min(len(middle) - 1, (len(middle) + longest) // 2)]
+        return Range.around(likely, (_at(least or middle, 0.05), _at(most or middle, 0.95)))
+
+    return Prospect(
+        True if all(each.ends for some in (fast, usual, slow) for each in some) else None,
+        spread(lambda c: c.left_ms, len(usual) - len(ended[1])).scaled(errors.total),
+        spread(lambda c: c.silence_ms).scaled(errors.silence).plus(errors.still_ms),
+        spread(lambda c: c.sent_bytes).scaled(errors.sent),
+        spread(lambda c: c.passes),
+        spread(lambda c: c.throttle_percent),
+        None,
+    )
+
+
+def _at(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def likely_course(
