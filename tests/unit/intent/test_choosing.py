@@ -51,7 +51,7 @@ def test_a_fast_path_gets_as_many_channels_as_cores_are_free() -> None:
 def test_postcopy_and_channels_are_not_mixed_where_qemu_does_not_take_both() -> None:
     intent = Intent(100, may=(Means.POSTCOPY, *HARMLESS))
     apart = Offer(True, True, True, True, False, 8)
-    assert values(intent, 0, 10_000, apart) == {"downtime_limit_ms": 27, "postcopy": True}
+    assert values(intent, 0, 10_000, apart) == {"downtime_limit_ms": 15, "postcopy": True}
 
 
 @pytest.mark.parametrize(
