@@ -182,7 +182,7 @@ async def forecast_vm(
     on: Services, who: Who, vm: VmInReach, body: MigrationForecastCreate
 ) -> MigrationForecastView:
     """Forecast a migration: how long it takes, how long the guest stands still, whether it ends by
-    itself. Measures for some 17 s how the guest dirties its memory, unless that was done within
+    itself. Measures for some 20 s how the guest dirties its memory, unless that was done within
     the last 10 minutes. Changes nothing."""
     on.access.guard.host(who, body.destination)
     found = await on.forecasts.forecast(

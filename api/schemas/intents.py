@@ -21,7 +21,7 @@ RawIntent = Annotated[
         description="Goals (`max_silence_ms`, `deadline_s`, `max_slowdown_percent`, "
         "`max_bandwidth_bytes_per_s`; a text may have a unit), `may` (throttle, postcopy, pause, "
         "compress, zero_copy), and `otherwise` (refuse, keep-trying, relax with the goals in "
-        "`relax`). The VM is measured for some 17 s first.",
+        "`relax`). The VM is measured for some 20 s first.",
         examples=[
             {"max_silence_ms": "500ms", "deadline_s": "2min", "max_slowdown_percent": 20},
         ],

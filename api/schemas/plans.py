@@ -48,7 +48,7 @@ class PlanCreate(Model):
     intent: RawIntent | None = Field(
         default=None,
         description="Plan a migration by intent: it needs a destination, and the VM is measured "
-        "for some 17 s unless that was done lately.",
+        "for some 20 s unless that was done lately.",
     )
 
 

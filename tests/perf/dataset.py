@@ -60,7 +60,7 @@ async def migrate_all(
                 async with asyncio.timeout(_WITHIN_S):
                     if probed is None:
                         probe, load = await guest.probe()
-                        probed = _probed(one.number, probe, load, await guest.more_points(probe))
+                        probed = _probed(one.number, probe, load)
                     went = await guest.migrate(one.scenario)
             except SetupError:
                 raise
@@ -100,15 +100,9 @@ def _not_run(one: Drawn, failure: str) -> _Migration:
     return _asked(one) | {"state": _NOT_RUN, "failure": failure}
 
 
-def _probed(
-    number: int,
-    probe: DirtyProbe,
-    load: dict[str, float | None],
-    more_points: list[dict[str, float]],
-) -> _Migration:
+def _probed(number: int, probe: DirtyProbe, load: dict[str, float | None]) -> _Migration:
     at = probe.measured_at.isoformat()
-    told = {"measured_at": at, "number": number, "load": load, "more_points": more_points}
-    return asdict(probe) | told
+    return asdict(probe) | {"measured_at": at, "number": number, "load": load}
 
 
 def _seen(went: Went) -> _Migration:

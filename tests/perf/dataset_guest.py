@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -31,7 +31,7 @@ from vmtune.bench.qemu_process import find_qemu
 from vmtune.bench.run_folder import clear_left_behind, run_folder
 from vmtune.engine.dirty_probe import probe_dirtying
 from vmtune.errors import SetupError
-from vmtune.forecast.probe import DirtyProbe, pages_per_gib
+from vmtune.forecast.probe import DirtyProbe
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.lab.domain_xml import kvm_usable
 
@@ -40,10 +40,6 @@ _LOOK_EVERY_S = 0.05
 _SETTLES_S = 0.4
 """After a migration: until the guest's first beats on the destination came, and it has mapped again
 what it works on."""
-
-
-MORE_WINDOWS_MS = (64, 128) * 8
-"""Measured after a probe, for whoever looks for what more short ones would tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,21 +110,6 @@ class WanderingGuest:
         facts = await self._runs_on.driver.vm_facts(self._vm)
         found = await probe_dirtying(self._runs_on.driver, facts)
         return found, between(begin, counters())
-
-    async def more_points(self, probe: DirtyProbe) -> list[dict[str, float]]:
-        """Further points after *probe*, each with when it was begun, in ms since the first of
-        these; none where the QEMU measures whole seconds only."""
-        assert self._runs_on is not None
-        if probe.lacks_short_times:
-            return []
-        began, found = time.monotonic(), []
-        for window_ms in MORE_WINDOWS_MS:
-            at_ms = round((time.monotonic() - began) * 1000, 1)
-            point = await self._runs_on.driver.sample_dirtied(
-                self._vm, window_ms, pages_per_gib(probe.memory_bytes)
-            )
-            found.append({"at_ms": at_ms, **asdict(point)})
-        return found
 
     async def migrate(self, scenario: Scenario) -> Went:
         """To the next QEMU; where that fails, it stays where it is.

@@ -131,7 +131,8 @@ def forecast(one: _Migration, others: Sequence[_Migration], longest_s: float) ->
     """The forecast of *one* as if *others* were on record: of these the latest before it count, and
     the first ones take those that come next."""
     stored, values = one["probe"], one["values"]
-    points = tuple(DirtyPoint(**point) for point in stored["points"])
+    measured = [*stored["points"], *(stored.get("more_points") or ())]
+    points = tuple(DirtyPoint(each["after_ms"], each["dirty_bytes"]) for each in measured)
     at = datetime.fromisoformat(stored["measured_at"])
     probe = DirtyProbe(
         points,

@@ -18,6 +18,6 @@ def test_profiles_are_compared_before_the_migration(it: Live, page: Page) -> Non
         card.get_by_role("button", name=re.compile("^Forecast")).click()
         expect(card).to_contain_text("Measuring how the guest dirties its memory")
         told = card.get_by_role("grid", name="Forecast")
-        expect(told).to_contain_text("forecast", timeout=90_000)  # measuring takes some 17 s
+        expect(told).to_contain_text("forecast", timeout=90_000)  # measuring takes some 20 s
         expect(told).to_contain_text(re.compile(r"(yes|may not|no:).*\d\sm?s"))
         expect(card).to_contain_text("Measured")

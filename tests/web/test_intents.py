@@ -8,7 +8,7 @@ from tests.support.browser import Watch, settled
 from tests.support.live import Live
 from vmtune.model.workload import Workload
 
-_MEASURED_MS = 90_000  # measuring takes some 17 s
+_MEASURED_MS = 90_000  # measuring takes some 20 s
 
 
 def test_the_nearest_intent_is_taken_and_its_migration_is_followed(it: Live, page: Page) -> None:

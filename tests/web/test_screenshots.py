@@ -189,7 +189,7 @@ def test_a_migration_that_is_helped_and_an_evacuation(
     it.client.delete(f"/hosts/b/evacuations/{moves['id']}")
 
 
-_MEASURED_MS = 90_000  # measuring takes some 17 s
+_MEASURED_MS = 90_000  # measuring takes some 20 s
 
 
 @pictures("intent-refused", "intent-kept", "steering")

@@ -18,7 +18,7 @@ from vmtune.model.host.page_contents import PageSample
 async def probe_dirtying(
     driver: Driver, facts: VmFacts, clock: Clock | None = None, *, contents: bool = True
 ) -> DirtyProbe:
-    """Measure it: some 17 s, 15 for a QEMU older than 8.2.
+    """Measure it: some 20 s, 15 for a QEMU older than 8.2.
 
     :param facts: of the VM, just read.
     :param contents: look at pages of the guest, too.

@@ -11,9 +11,10 @@ from vmtune.forecast.dirty_curve import DirtyCurve, fitted, of_about_one_time
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.page_contents import PageContents
 
-WINDOWS_MS = (64, 256, 1024, 4096, 128, 512, 2048, 8192, 64, 256, 1024)
-"""Measured one after the other, some 17 s in all: the short ones at different moments, since a
-guest does more at one time than at another."""
+WINDOWS_MS = (64, 256, 1024, 4096, 128, 512, 2048, 8192, 64, 256, 1024, *(64, 128) * 8)
+"""Measured one after the other, some 20 s in all: the short ones at different moments, since a
+guest does more at one time than at another. The last sixteen tell one that writes in bursts
+(:mod:`vmtune.forecast.rhythm`)."""
 WHOLE_SECONDS_MS = (1000, 2000, 4000, 8000)
 """For a QEMU older than 8.2."""
 _SHORT_MS = 700

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.perf import dataset, dataset_guest
+from tests.perf import dataset
 from tests.perf.dataset import migrate_all
 from tests.perf.dataset_drawn import Drawn
 from tests.perf.dataset_guest import WanderingGuest, Went, wandering_guest
@@ -92,10 +92,6 @@ async def test_one_probe_serves_all_and_a_killed_guest_is_started_again(
     probes = [one["probe"] for one in found if one["state"] == "completed"]
     assert probes[0]["number"] == 0
     assert all(probe == probes[0] for probe in probes)
-    more = probes[0]["more_points"]
-    assert len(more) in (0, len(dataset_guest.MORE_WINDOWS_MS))  # a QEMU of whole seconds has none
-    assert [point["at_ms"] for point in more] == sorted(point["at_ms"] for point in more)
-    assert all(point["after_ms"] >= 64 and point["dirty_bytes"] >= 0 for point in more)
 
 
 async def test_one_that_hangs_does_not_hold_up_the_rest(

@@ -137,7 +137,7 @@ class ForecastService:
         throughput_bytes_per_s: int | None = None,
         fresh: bool = False,
     ) -> Forecast:
-        """The forecast. Measures the VM for some 17 s where that was not done lately.
+        """The forecast. Measures the VM for some 20 s where that was not done lately.
 
         :param profiles: names; none for the assigned one.
         :param values: added to or replacing each profile's.

@@ -125,7 +125,7 @@ class IntentService:
         planned: Planned | None = None,
     ) -> IntentPlan:
         """The settings for *intent*, and whether it is expected to be kept. Measures the VM for
-        some 17 s where that was not done lately.
+        some 20 s where that was not done lately.
 
         :param values: the user's; they win over chosen ones, as do the profile's.
         :param planned: the plan without the choices, where it was made just now.

@@ -30,7 +30,7 @@ export const revertApplication = (application: string) =>
     }),
   );
 
-/** Measures the VM for some 17 s where that was not done lately. */
+/** Measures the VM for some 20 s where that was not done lately. */
 export const forecastVm = (
   vm: string,
   what: Asked<Schemas["MigrationForecastCreate"], "destination">,

@@ -699,7 +699,7 @@ export interface paths {
         /**
          * Forecast VM
          * @description Forecast a migration: how long it takes, how long the guest stands still, whether it ends by
-         *     itself. Measures for some 17 s how the guest dirties its memory, unless that was done within
+         *     itself. Measures for some 20 s how the guest dirties its memory, unless that was done within
          *     the last 10 minutes. Changes nothing.
          */
         post: operations["forecast_vm"];
@@ -7592,7 +7592,7 @@ export interface components {
             without_profile: boolean;
             /**
              * Intent
-             * @description Plan a migration by intent: it needs a destination, and the VM is measured for some 17 s unless that was done lately.
+             * @description Plan a migration by intent: it needs a destination, and the VM is measured for some 20 s unless that was done lately.
              */
             intent?: {
                 [key: string]: unknown;

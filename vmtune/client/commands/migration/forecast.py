@@ -78,7 +78,7 @@ def run(
 ) -> int:
     """Forecast a migration of VM: time, silence, whether it ends.
 
-    Measures for some 17 seconds how the guest dirties its memory, unless that was done within
+    Measures for some 20 seconds how the guest dirties its memory, unless that was done within
     the last 10 minutes. Changes nothing. Exits 0 if it will end with each profile, 2 if with
     one of them it will or may not, 1 on an error.
     """
