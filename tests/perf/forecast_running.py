@@ -3,8 +3,9 @@
 Replays the migrations that tests.perf.dataset recorded, sample by sample, as the service follows a
 running one. The truth is when the guest was stopped, by QEMU's totals, which is what is shown; the
 last sample comes later, on a busy machine by 0.1 to 0.3 s. Beside it: what remains divided by the
-throughput. A migration counts once for each number of synchronisations that were seen, with the
-median of its errors there; moments within 0.3 s of the end do not count.
+throughput. Of the published ones those count that tests.perf.forecast counts, each once for each
+number of synchronisations that were seen, with the median of its errors there; moments within 0.3 s
+of the end do not count.
 
 Without a folder of RESULTS it first does COUNT migrations itself, some 5 s each.
 
@@ -24,6 +25,7 @@ from typing import Any
 
 from tests.perf.dataset import collect
 from tests.perf.dataset_drawn import SEED
+from tests.perf.forecast import counted
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
 from vmtune.forecast.course import AutoConverge, Conditions
@@ -114,7 +116,7 @@ def main() -> None:
         results = Path(sys.argv[1]) if len(sys.argv) > 1 else stack.enter_context(folder())
         migrations = collect(results / "migrations.jsonl", count, seed)
     tally = Tally()
-    for migration in migrations:
+    for migration in counted(migrations, seed):
         if migration.get("samples"):
             tally.add(migration)
     print("syncs seen  migrations  median error  remaining/throughput  within the bounds")
