@@ -335,7 +335,8 @@ def test_a_guest_that_does_not_start_does_not_end_the_collection(
             to(drawn_migration(one.number, state="completed"))
 
     monkeypatch.setattr(dataset, "migrate_all", migrate_all)
-    lines = collected(tmp_path / "a", unpack(PUBLISHED)) / "migrations.jsonl"
+    first = [one for one in unpack(PUBLISHED) if one["number"] < 340]
+    lines = collected(tmp_path / "a", first) / "migrations.jsonl"
     with pytest.raises(SetupError, match="did not start"):
         collect(lines, 420, SEED)
     states = {one["number"]: one["state"] for one in read_lines(lines)}
