@@ -298,7 +298,7 @@ class TestUnit:
             assert unit.live()[MAPS] == live
         assert unit.journal() == read_journal(tree.journal) == {}
 
-    def test_a_change_that_systemd_forgets_is_with_report(self, tree: Machine) -> None:
+    def test_a_change_that_systemd_forgets_is_told_again(self, tree: Machine) -> None:
         wishes = tree.folder / "wishes.json"
         wanted = asks(tree, 8)
         write_wishes(wishes, wanted)

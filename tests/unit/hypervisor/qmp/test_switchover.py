@@ -166,7 +166,7 @@ async def test_so_does_one_whose_destination_cannot_be_told(both: Both) -> None:
     await both.source.close()
 
 
-async def test_what_qemu_does_not_take_it_is_with_report(
+async def test_what_qemu_does_not_take_it_is_told_again(
     both: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copies, "_DRAINS_WITHIN_S", 0.01)
