@@ -245,6 +245,8 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "transferred_bytes": "Sent in all, over all channels.",
         "iterations": "Passes over the guest's memory.",
         "missed_zero_copy": "How often QEMU copied although zero-copy was wanted.",
+        "normal_bytes": "Memory of the pages that were not of zeros, before any compression; "
+        "null where it is not known.",
     },
     "TunableView": {
         "minimum": "Smallest accepted integer; null without one.",

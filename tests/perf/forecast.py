@@ -148,7 +148,7 @@ def forecast(one: _Migration, others: Sequence[_Migration], longest_s: float) ->
     ended.sort(key=lambda o: (o["number"] > one["number"], abs(o["number"] - one["number"])))
     alike = [o for o in ended if _sends(o["values"]) == _sends(values)]
     recorded = (alike or ended)[:_RECORDS]
-    past = [sent for o in recorded if (sent := sent_by(Totals(**o["totals"]), o["values"]))]
+    past = [sent for o in recorded if (sent := sent_by(_totals(o), o["values"]))]
     throughput = expect_throughput(past, limit_on_wire(values))
     assert throughput is not None, "every migration of the dataset has a bandwidth limit"
     computed = expect(
@@ -166,6 +166,13 @@ def counted(collected: Sequence[_Migration], seed: int) -> list[_Migration]:
     went = [one for one in collected if one.get("probe") and one["state"] in _WENT]
     later = [one for one in went if not is_one_of_the_first(seed, one["number"])]
     return later or went
+
+
+def _totals(one: _Migration) -> Totals:
+    """Of one that ended; what earlier ones do not have is what their last sample says."""
+    last = one["samples"][-1]
+    seen = last["normal_pages"] * last["page_size_bytes"]
+    return Totals(**{"normal_bytes": seen} | one["totals"])
 
 
 def _contents(stored: _Migration, name: str) -> PageContents | None:

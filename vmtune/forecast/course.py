@@ -69,6 +69,7 @@ class Conditions:
     :param limited: it is a bandwidth limit that holds the throughput.
     :param cache_bytes: XBZRLE's cache of pages that were sent; None without it.
     :param delta_share: bytes sent for a dirty byte of a page that is in the cache, 0 to 1.
+    :param packed_bytes_per_s: of memory, what its threads compress at most; None without limit.
     """
 
     throughput_bytes_per_s: float
@@ -82,6 +83,7 @@ class Conditions:
     limited: bool = False
     cache_bytes: float | None = None
     delta_share: float = 1.0
+    packed_bytes_per_s: float | None = None
 
     @property
     def threshold_bytes(self) -> float:
@@ -105,11 +107,27 @@ class Conditions:
         :param cached_share: of what it sends, how much is in XBZRLE's cache.
         """
         if number == 1 and self.first_wire_share is not None:
-            return replace(self, wire_share=self.first_wire_share)
+            return replace(self, wire_share=self.first_wire_share).packing()
         if number == 1 or not cached_share:
-            return self
+            return self.packing()
         saved = cached_share * (1 - self.delta_share)
         return replace(self, wire_share=self.wire_share * (1 - saved))
+
+    def packing(self) -> Conditions:
+        """Those of pages that are not compressed faster than its threads can."""
+        if self.packed_bytes_per_s is None:
+            return self
+        packed = self.packed_bytes_per_s * self.wire_share
+        most = (
+            None
+            if self.switchover_bytes_per_s is None
+            else min(self.switchover_bytes_per_s, packed)
+        )
+        if packed >= self.throughput_bytes_per_s:
+            return replace(self, switchover_bytes_per_s=most)
+        return replace(
+            self, throughput_bytes_per_s=packed, switchover_bytes_per_s=most, limited=False
+        )
 
     def cached_share(self, curve: DirtyCurve, before_ms: float, pass_ms: float) -> float:
         """Of what the guest wrote in a pass of *pass_ms*, how much it had written before, and
@@ -290,7 +308,7 @@ def follow(
     throttle = _Throttle(conditions.auto_converge, moment.throttle_percent)
     left_ms = on_wire = 0.0
     least: float | None = None
-    threshold, bursts = conditions.threshold_bytes, conditions.bursts()
+    threshold, bursts = conditions.packing().threshold_bytes, conditions.bursts()
     progress = _Progress(threshold, 1 if bursts is None else _STANDS_PASSES)
     # At the passes' beginnings: how long the guest had written, what was sent, what was dirty.
     starts = deque([(0.0, 0.0, remaining + sent)])
@@ -298,7 +316,7 @@ def follow(
     settled_ms = 0.0
     for number in range(1, _MOST_PASSES + 1):
         here, does = conditions.in_pass(number, cached), conditions.does_share(throttle.percent)
-        done = _send(moment, number, remaining, here, bursts)
+        done = _send(moment, number, remaining, here, bursts if here.limited else None)
         worked_ms = done.ms if rhythm is None else rhythm.worked_ms(left_ms, left_ms + done.ms)
         left_ms += done.ms
         on_wire += done.sent_bytes * here.wire_share

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vmtune.forecast.bursts import LIMIT_HELD_MS
+from vmtune.forecast.conditions import compresses
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.record import Migration, MigrationState, Totals
 from vmtune.model.tunables.tunable import Value
@@ -34,11 +35,14 @@ class Sent:
     :param held_by_limit: its bandwidth limit was reached: the path may carry more.
     :param switchover_bytes_per_s: at least, while the guest stood still, when QEMU lifts its limit
         (migration/migration.c, migration_completion); None where too little was sent then.
+    :param packed_bytes_per_s: of memory, where compressing it took all the time that its threads
+        had, so that nothing is said of the path; else None.
     """
 
     bytes_per_s: float
     held_by_limit: bool
     switchover_bytes_per_s: float | None = None
+    packed_bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,15 @@ class Throughput:
     :param switchover_bytes_per_s: while it stands still.
     :param records: how many migrations say so; 0 where only the limit is known.
     :param limited: it is the bandwidth limit that holds it, not the path.
+    :param packed_bytes_per_s: of memory, what is compressed at most; None where nobody has seen
+        that, or nothing is compressed.
     """
 
     bytes_per_s: Range
     switchover_bytes_per_s: Range
     records: int
     limited: bool = False
+    packed_bytes_per_s: Range | None = None
 
 
 def channels(values: Mapping[str, Value]) -> int:
@@ -92,7 +99,11 @@ def sent_by(totals: Totals, values: Mapping[str, Value]) -> Sent | None:
     pace, limit = totals.transferred_bytes / took_s, limit_on_wire(values)
     set_to = values.get("max_bandwidth_bytes_per_s")
     if limit is None or not isinstance(set_to, int) or pace < _HELD_BY_LIMIT * set_to:
-        return Sent(pace, False)
+        by_threads = compresses(values) and values.get("xbzrle") is not True
+        packed = None
+        if limit is not None and by_threads and totals.normal_bytes:
+            packed = totals.normal_bytes / took_s
+        return Sent(pace, False, packed_bytes_per_s=packed)
     rest = totals.transferred_bytes - limit * took_s
     faster = None
     if rest >= _SWITCHOVER_LEAST_BYTES and totals.downtime_ms >= _SWITCHOVER_LEAST_MS:
@@ -107,11 +118,18 @@ def expect_throughput(past: Sequence[Sent], limit_bytes_per_s: float | None) -> 
     :return: None without a limit where no migration says what the path carries.
     """
     proven = max((each.bytes_per_s for each in past if each.held_by_limit), default=0.0)
+    packed = [s.packed_bytes_per_s for s in past if s.packed_bytes_per_s is not None]
+    packs = _about(packed) if packed and limit_bytes_per_s is not None else None
     # One below what another proved was held up by something else than the path.
-    free = [s.bytes_per_s for s in past if not s.held_by_limit and s.bytes_per_s >= proven]
+    free = [
+        s.bytes_per_s
+        for s in past
+        if not s.held_by_limit
+        and s.bytes_per_s >= proven
+        and (packs is None or s.packed_bytes_per_s is None)
+    ]
     if free:
-        middle = statistics.median(free)
-        path = Range(min(*free, middle * (1 - _SPREAD)), middle, max(*free, middle * (1 + _SPREAD)))
+        path = _about(free)
         path = Range(max(path.low, proven), path.likely, path.high)
     elif limit_bytes_per_s is None:
         return None
@@ -129,4 +147,10 @@ def expect_throughput(past: Sequence[Sent], limit_bytes_per_s: float | None) -> 
     if not free and lifted:
         path = Range(min(lifted), statistics.median(lifted), max(lifted))
     limited = limit_bytes_per_s is not None and held.likely >= limit_bytes_per_s
-    return Throughput(held, path, len(past), limited)
+    return Throughput(held, path, len(past), limited, packs)
+
+
+def _about(seen: Sequence[float]) -> Range:
+    """The median of what was seen, within all of it."""
+    middle = statistics.median(seen)
+    return Range(min(*seen, middle * (1 - _SPREAD)), middle, max(*seen, middle * (1 + _SPREAD)))

@@ -143,6 +143,10 @@ def _about(share: float) -> Range:
     return Range(share * _PACKED[0], share, min(1.0, share * _PACKED[1]))
 
 
+def _bounds(of: Range) -> tuple[float, float, float]:
+    return of.low, of.likely, of.high
+
+
 def expect(
     probe: DirtyProbe,
     throughput: Throughput,
@@ -163,7 +167,14 @@ def expect(
     likely_shares = shares_of[1]
     shares = sorted(set(shares_of))
     held, lifted = throughput.bytes_per_s, throughput.switchover_bytes_per_s
-    paces = {(held.low, lifted.low), (held.likely, lifted.likely), (held.high, lifted.high)}
+    packed = throughput.packed_bytes_per_s if compressed and not deltas else None
+    slowest, usual_pace, fastest = (
+        (pace, most, packs)
+        for pace, most, packs in zip(
+            _bounds(held), _bounds(lifted), _bounds(packed) if packed else (None,) * 3, strict=True
+        )
+    )
+    paces = list(dict.fromkeys((slowest, usual_pace, fastest)))
 
     likely_curves = (curve, curve.bent()) if probe.lacks_short_times else (curve,)
     curves = [_times(each, factor) for each in likely_curves for factor in _CURVE]
@@ -171,7 +182,7 @@ def expect(
     busy = _BUSY if conditions.auto_converge else _BUSY[:1]
 
     def course(
-        pace: tuple[float, float],
+        pace: tuple[float, float, float | None],
         dirties: DirtyCurve,
         sent: _Shares,
         used: float,
@@ -182,6 +193,7 @@ def expect(
             conditions,
             throughput_bytes_per_s=pace[0],
             switchover_bytes_per_s=pace[1],
+            packed_bytes_per_s=pace[2],
             first_wire_share=sent[0],
             wire_share=sent[1],
             delta_share=sent[2],
@@ -194,6 +206,7 @@ def expect(
             conditions,
             throughput_bytes_per_s=held.likely,
             switchover_bytes_per_s=lifted.likely,
+            packed_bytes_per_s=packed.likely if packed else None,
             wire_share=likely_shares[1],
             delta_share=likely_shares[2],
         )
@@ -203,9 +216,9 @@ def expect(
         fast, usual, slow = (
             [course(pace, each.curve, sent, used, share, each.rhythm) for each in guests]
             for pace, sent, used, share in (
-                ((held.high, lifted.high), shares_of[0], first.low, busy[-1]),
-                ((held.likely, lifted.likely), likely_shares, first.likely, busy[0]),
-                ((held.low, lifted.low), shares_of[2], first.high, busy[0]),
+                (fastest, shares_of[0], first.low, busy[-1]),
+                (usual_pace, likely_shares, first.likely, busy[0]),
+                (slowest, shares_of[2], first.high, busy[0]),
             )
         )
         found = _of_bursty(fast, usual, slow, errors)
@@ -214,10 +227,10 @@ def expect(
             needed = helps(guests[len(guests) // 2].curve)
             return Prospect(ends, None, None, None, None, None, needed)
         return found
-    likely = course((held.likely, lifted.likely), curve, likely_shares, first.likely, busy[0])
+    likely = course(usual_pace, curve, likely_shares, first.likely, busy[0])
     others = [
         course(pace, dirties, sent, used, busy_share)
-        for pace, dirties, sent, busy_share in product(sorted(paces), curves, shares, busy)
+        for pace, dirties, sent, busy_share in product(paces, curves, shares, busy)
         for used in {first.low, first.high}
     ]
     ends = likely.ends if all(other.ends == likely.ends for other in others) else None

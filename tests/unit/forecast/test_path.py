@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 
 from tests.support.migrations import make_migration
 from vmtune.forecast.path import Sent, expect_throughput, limit_on_wire, sent
+from vmtune.forecast.ranges import Range
 from vmtune.model.migration.record import MigrationState, Totals
+from vmtune.model.tunables.tunable import Value
 
 MIB = 1 << 20
 rates = st.floats(1e5, 1e11)
-any_sent = st.builds(Sent, rates, st.booleans(), st.none() | rates)
+any_sent = st.builds(Sent, rates, st.booleans(), st.none() | rates, st.none() | rates)
 
 
 def completed(sent_mib: int, total_ms: int, downtime_ms: int, limit_mib: int | None) -> Sent | None:
@@ -32,6 +34,43 @@ def test_a_migration_at_its_limit_says_what_the_switchover_carried() -> None:
 def test_a_migration_below_its_limit_says_what_the_path_carries() -> None:
     found = completed(500, 10_000, 0, 100)
     assert found == Sent(50 * MIB, held_by_limit=False)
+
+
+ZSTD = {
+    "max_bandwidth_bytes_per_s": 100 * MIB,
+    "multifd": True,
+    "multifd_channels": 2,
+    "multifd_compression": "zstd",
+}
+
+
+def packed(sent_mib: int, of_mib: int, **values: Value) -> Sent | None:
+    """Of 10 s."""
+    totals = Totals(10_000, 0, 0, sent_mib * MIB, 4, normal_bytes=of_mib * MIB)
+    wanted = {**ZSTD, **values}
+    return sent(make_migration(state=MigrationState.COMPLETED, totals=totals, wanted=wanted))
+
+
+def test_compressing_that_takes_all_the_time_says_how_fast_it_is() -> None:
+    assert packed(500, 2000) == Sent(50 * MIB, False, packed_bytes_per_s=200 * MIB)
+    at_its_limit = packed(1000, 2000)
+    assert at_its_limit is not None
+    assert (at_its_limit.held_by_limit, at_its_limit.packed_bytes_per_s) == (True, None)
+    assert packed(500, 2000, multifd_compression="none") == Sent(50 * MIB, False)
+    deltas = packed(500, 2000, multifd=False, xbzrle=True)
+    assert deltas == Sent(50 * MIB, False), "by what changed in a page"
+
+
+def test_how_fast_pages_are_compressed_says_nothing_of_the_path() -> None:
+    """Another guest's pages may take more or less room."""
+    slow = Sent(5e7, False, packed_bytes_per_s=2e8)
+    found = expect_throughput([slow, slow], 1e9)
+    assert found is not None
+    assert (found.bytes_per_s.likely, found.limited) == (1e9, True)
+    assert found.packed_bytes_per_s == Range(1.8e8, 2e8, pytest.approx(2.2e8))
+    unlimited = expect_throughput([slow], None)
+    assert unlimited is not None
+    assert (unlimited.bytes_per_s.likely, unlimited.packed_bytes_per_s) == (5e7, None)
 
 
 @pytest.mark.parametrize("sent_mib", [1, 31])

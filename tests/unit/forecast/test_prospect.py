@@ -106,6 +106,36 @@ def holding(
     return replace(probe(10), contents=every, changed=changed, held_bytes=held)
 
 
+def test_pages_are_sent_no_faster_than_they_are_compressed() -> None:
+    """1 GiB of memory at 200 MiB/s, of which a quarter is sent: the path would take 1,000 MiB/s."""
+    quarter = PageContents(64, 0.0, 0.25)
+    guest = replace(probe(0), contents=quarter)
+    by_threads = replace(path(1000), packed_bytes_per_s=Range.exactly(200 * MIB))
+    found = expect(guest, by_threads, LIMITS, compressed=True, errors=EXACT)
+    assert found.total_ms is not None
+    assert found.total_ms.likely == pytest.approx(5200, rel=0.05)
+    for as_they_are in (
+        expect(guest, by_threads, LIMITS, errors=EXACT),
+        expect(guest, path(1000), LIMITS, errors=EXACT),
+    ):
+        assert as_they_are.total_ms is not None
+        assert as_they_are.total_ms.likely == pytest.approx(1040, rel=0.05)
+    fast = replace(path(10), limited=True, packed_bytes_per_s=Range.exactly(200 * MIB))
+    held = expect(guest, fast, LIMITS, compressed=True, errors=EXACT)
+    assert held.total_ms is not None
+    assert held.total_ms.likely == pytest.approx(26_000, rel=0.05), "the limit holds it"
+
+
+def test_a_guest_that_writes_faster_than_is_compressed_needs_no_faster_path() -> None:
+    half = PageContents(64, 0.0, 0.5)
+    guest = replace(probe(300), contents=half, changed=half)
+    by_threads = replace(path(1000), packed_bytes_per_s=Range.exactly(200 * MIB))
+    found = expect(guest, by_threads, LIMITS, compressed=True, errors=EXACT)
+    assert found.ends is False
+    assert found.needs is not None
+    assert found.needs.throughput_bytes_per_s is None
+
+
 def test_pages_of_zeros_are_not_sent_in_the_first_pass() -> None:
     known = expect(holding(0.5, 1.0), path(100), LIMITS, errors=EXACT)
     unknown = expect(probe(10), path(100), LIMITS, errors=EXACT)

@@ -153,6 +153,7 @@ def read_totals(job: dict[str, int]) -> Totals | None:
         setup_time_ms=job.get("setup_time"),
         transferred_bytes=job.get("memory_processed", 0),
         iterations=job.get("memory_iteration", 0),
+        normal_bytes=job.get("memory_normal_bytes"),
     )
 
 

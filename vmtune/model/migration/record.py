@@ -203,7 +203,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What QEMU reports at the end of a migration."""
+    """What QEMU reports at the end of a migration.
+
+    :param normal_bytes: memory of the pages that were not of zeros, before any compression; None
+        where it is not known.
+    """
 
     total_time_ms: int
     downtime_ms: int
@@ -211,6 +215,7 @@ class Totals:
     transferred_bytes: int
     iterations: int
     missed_zero_copy: int = 0
+    normal_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +285,7 @@ def read_query_migrate(
             transferred_bytes=ram.get("transferred", 0),
             iterations=ram.get("dirty-sync-count", 0),
             missed_zero_copy=ram.get("dirty-sync-missed-zero-copy", 0),
+            normal_bytes=ram.get("normal-bytes"),
         )
     return Snapshot(
         status,
