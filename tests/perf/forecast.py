@@ -38,7 +38,8 @@ from tests.perf.support import folder
 from vmtune.forecast.conditions import compresses, conditions_of
 from vmtune.forecast.correction import Correction, Record, features, learn
 from vmtune.forecast.errors import AS_COMPUTED, USUAL
-from vmtune.forecast.path import channels, expect_throughput, limit_on_wire, sent_by
+from vmtune.forecast.limits import channels, limit_on_wire
+from vmtune.forecast.path import expect_throughput, sent_by
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range
@@ -131,11 +132,9 @@ def forecast(one: _Migration, others: Sequence[_Migration], longest_s: float) ->
     """The forecast of *one* as if *others* were on record: of these the latest before it count, and
     the first ones take those that come next."""
     stored, values = one["probe"], one["values"]
-    measured = [*stored["points"], *(stored.get("more_points") or ())]
-    points = tuple(DirtyPoint(each["after_ms"], each["dirty_bytes"]) for each in measured)
     at = datetime.fromisoformat(stored["measured_at"])
     probe = DirtyProbe(
-        points,
+        points_of(stored),
         stored["memory_bytes"],
         stored["used_bytes"],
         at,
@@ -166,6 +165,12 @@ def counted(collected: Sequence[_Migration], seed: int) -> list[_Migration]:
     went = [one for one in collected if one.get("probe") and one["state"] in _WENT]
     later = [one for one in went if not is_one_of_the_first(seed, one["number"])]
     return later or went
+
+
+def points_of(probe: _Migration) -> tuple[DirtyPoint, ...]:
+    """Of the dirty curve; earlier probes have the last ones beside the others."""
+    measured = [*probe["points"], *(probe.get("more_points") or ())]
+    return tuple(DirtyPoint(each["after_ms"], each["dirty_bytes"]) for each in measured)
 
 
 def _totals(one: _Migration) -> Totals:

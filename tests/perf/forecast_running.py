@@ -25,12 +25,13 @@ from typing import Any
 
 from tests.perf.dataset import collect
 from tests.perf.dataset_drawn import SEED
-from tests.perf.forecast import counted
+from tests.perf.forecast import counted, points_of
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
-from vmtune.forecast.course import AutoConverge, Conditions
+from vmtune.forecast.conditions import conditions_of
 from vmtune.forecast.following import Followed, observe, throughput_bytes_per_s
 from vmtune.forecast.outlook import Judged, judge
+from vmtune.forecast.probe import curve_of
 from vmtune.model.migration.record import QemuStatus, Sample
 
 COUNT = 160
@@ -42,19 +43,15 @@ _MOST_PERCENT = 15
 
 def replay(migration: dict[str, Any]) -> Iterator[tuple[int, Sample, Judged, float]]:  # any: JSON
     """Of each sample in pre-copy: synchronisations seen, the judgement, and the throughput."""
-    values = migration["values"]
-    conditions = Conditions(
-        1.0,
-        values["downtime_limit_ms"],
-        auto_converge=AutoConverge() if values.get("auto_converge") else None,
-    )
+    conditions = conditions_of(migration["values"])
+    known = curve_of(points_of(migration["probe"])).points
     seen, judged = Followed(), Judged()
     for stored in migration["samples"]:
         sample = Sample(**{**stored, "status": QemuStatus(stored["status"])})
         if sample.status is not QemuStatus.ACTIVE:
             return
         seen = observe(seen, sample)
-        judged = judge(judged, seen, conditions)
+        judged = judge(judged, seen, conditions, known)
         pace = throughput_bytes_per_s(seen)
         if pace is not None:
             yield min(seen.syncs, _MOST_SYNCS), sample, judged, pace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
@@ -13,7 +13,9 @@ from vmtune.errors import VmtuneError
 from vmtune.forecast.conditions import DECIDING, conditions_of
 from vmtune.forecast.following import Followed, observe
 from vmtune.forecast.outlook import Judged, Outlook, judge
+from vmtune.forecast.probe import curve_of
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.record import Snapshot
 
 _THROTTLE, _POSTCOPY = "auto_converge", "postcopy"
@@ -28,11 +30,21 @@ class Expectation:
     """Follows one migration's snapshots.
 
     :param source: looks its source host up; asked only when settings are read.
+    :param measured: what was measured of the dirty curve before the migration; asked once, when the
+        first pass is over.
     """
 
-    def __init__(self, vm: UUID, source: Callable[[], Awaitable[Driver]], clock: Clock) -> None:
+    def __init__(
+        self,
+        vm: UUID,
+        source: Callable[[], Awaitable[Driver]],
+        measured: Callable[[], Awaitable[Sequence[DirtyPoint]]],
+        clock: Clock,
+    ) -> None:
         self._vm = vm
         self._source = source
+        self._measured = measured
+        self._known: Sequence[DirtyPoint] | None = None
         self._clock = clock
         self._conditions = conditions_of({})
         self._lacks: frozenset[str] = frozenset()
@@ -58,7 +70,9 @@ class Expectation:
                     seen = await source.read(self._vm, (*DECIDING, _POSTCOPY))
                     self._conditions = conditions_of({n: r.value for n, r in seen.items()})
                     self._lacks = frozenset(n for n, r in seen.items() if r.value is False)
-        self._judged = judge(self._judged, self._seen, self._conditions)
+        if self._known is None and self._seen.syncs:
+            self._known = curve_of(await self._measured()).points
+        self._judged = judge(self._judged, self._seen, self._conditions, self._known or ())
         return self._outlook()
 
     def _outlook(self) -> Outlook:

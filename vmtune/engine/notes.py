@@ -8,6 +8,7 @@ from typing import Protocol
 from vmtune.engine.controllers import Controllers
 from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepRecord
 from vmtune.model.migration.copy_progress import CopyProgress
@@ -48,6 +49,10 @@ class Notes(Protocol):
 
     async def samples(self) -> Sequence[Sample]:
         """Those that an earlier process has stored, in order; empty where there was none."""
+
+    async def dirtied_before(self) -> Sequence[DirtyPoint]:
+        """What was measured of the guest's dirty curve before the migration; empty if nothing was,
+        or it cannot be read."""
 
     async def flush(self, controllers: Controllers) -> None:
         """Store samples and rounds that are not stored yet."""

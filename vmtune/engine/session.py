@@ -207,7 +207,8 @@ class MigrationSession:
         )
         self._expectation = None
         if self._forecasts:
-            self._expectation = Expectation(record.vm, self.hosts.source, self._clock)
+            known = self.notes.dirtied_before
+            self._expectation = Expectation(record.vm, self.hosts.source, known, self._clock)
         if record.state not in (MigrationState.QUEUED, MigrationState.PREPARING):
             controllers.migration_starts(self._started)
         async with controllers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vmtune.forecast.course import AutoConverge, Conditions
+from vmtune.forecast.limits import LIMITING, limit_on_wire
 from vmtune.model.tunables.tunable import Value
 
 _DOWNTIME_LIMIT_MS = 300
@@ -15,8 +16,8 @@ _AUTO_CONVERGE = {
     "max_cpu_throttle_percent": "max_percent",
     "throttle_trigger_threshold_percent": "trigger_percent",
 }
-DECIDING = ("downtime_limit_ms", "auto_converge", *_AUTO_CONVERGE)
-"""The tunables that decide about the course, besides those of the throughput."""
+DECIDING = ("downtime_limit_ms", "auto_converge", *_AUTO_CONVERGE, *LIMITING)
+"""The tunables that decide about the course."""
 _CACHE_BYTES = 64 << 20
 """QEMU's own for XBZRLE (DEFAULT_MIGRATE_XBZRLE_CACHE_SIZE in migration/options.c)."""
 _COMPRESSIONS = ("xbzrle", "compress")
@@ -37,6 +38,7 @@ def conditions_of(values: Mapping[str, Value | None]) -> Conditions:
         _DOWNTIME_LIMIT_MS if limit is None else limit,
         auto_converge=schedule,
         cache_bytes=cache_bytes(values),
+        limit_bytes_per_s=limit_on_wire(values),
     )
 
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from vmtune.forecast.conditions import compresses, conditions_of
 from vmtune.forecast.learnt import FEWEST, factors
-from vmtune.forecast.path import Throughput, channels
+from vmtune.forecast.limits import channels
+from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect
 from vmtune.forecast.ranges import Range

@@ -70,6 +70,8 @@ class Conditions:
     :param cache_bytes: XBZRLE's cache of pages that were sent; None without it.
     :param delta_share: bytes sent for a dirty byte of a page that is in the cache, 0 to 1.
     :param packed_bytes_per_s: of memory, what its threads compress at most; None without limit.
+    :param limit_bytes_per_s: the bandwidth limit on the wire; None without one, or not known. It
+        decides nothing by itself: see *limited*.
     """
 
     throughput_bytes_per_s: float
@@ -84,6 +86,7 @@ class Conditions:
     cache_bytes: float | None = None
     delta_share: float = 1.0
     packed_bytes_per_s: float | None = None
+    limit_bytes_per_s: float | None = None
 
     @property
     def threshold_bytes(self) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from vmtune.forecast.course import Conditions, Moment
 from vmtune.forecast.dirty_curve import DirtyCurve, concave, of_about_one_time
+from vmtune.forecast.limits import HELD_BY_LIMIT
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.record import QemuStatus, Sample
 
@@ -134,13 +135,15 @@ def measured(seen: Followed, conditions: Conditions) -> Conditions | None:
     pace = throughput_bytes_per_s(seen)
     if pace is None:
         return None
-    share = wire_share(seen)
+    limit = conditions.limit_bytes_per_s
+    limited = limit is not None and pace >= HELD_BY_LIMIT * limit
     return replace(
         conditions,
-        throughput_bytes_per_s=pace,
-        wire_share=share,
+        throughput_bytes_per_s=limit if limit is not None and limited else pace,
+        wire_share=wire_share(seen),
         first_wire_share=None,
         cache_bytes=None,
+        limited=limited,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vmtune.forecast.course import Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
 from vmtune.forecast.following import Followed, measured, standing
 from vmtune.forecast.needs import Needs, needs
+from vmtune.model.host.dirty_rates import DirtyPoint
 
 _FLAT = 0.3
 """A curve that begins by less than this power of the time is not taken for proportional."""
@@ -75,10 +77,13 @@ class Judged:
     outlook: Outlook = Outlook(None)
 
 
-def judge(before: Judged, seen: Followed, conditions: Conditions) -> Judged:
+def judge(
+    before: Judged, seen: Followed, conditions: Conditions, known: Sequence[DirtyPoint] = ()
+) -> Judged:
     """The judgement by what was *seen* up to now.
 
     :param conditions: what is set; of what is measured it takes nothing.
+    :param known: of the guest's dirty curve, what was measured before the migration.
     """
     now = measured(seen, conditions)
     if now is None or seen.last is None:
@@ -87,7 +92,7 @@ def judge(before: Judged, seen: Followed, conditions: Conditions) -> Judged:
     if seen.last.status.in_postcopy:
         left_ms = now.sending_ms(seen.last.remaining_bytes)
         return replace(before, outlook=Outlook(True, left_ms, left_ms, left_ms))
-    stands = standing(seen)
+    stands = standing(seen, known)
     if stands is None:
         return replace(before, outlook=Outlook(None, pass_left_ms=rest_ms))
     course = follow(*stands, now)

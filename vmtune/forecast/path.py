@@ -6,19 +6,14 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vmtune.forecast.bursts import LIMIT_HELD_MS
 from vmtune.forecast.conditions import compresses
+from vmtune.forecast.limits import HELD_BY_LIMIT, limit_on_wire
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.record import Migration, MigrationState, Totals
 from vmtune.model.tunables.tunable import Value
 
-_HELD_BY_LIMIT = 0.85
-"""From this share of its bandwidth limit on, a migration was held by the limit and says only that
-the path carries as much."""
 _SENT_LEAST_BYTES = 32 << 20
 """With less, what was measured is mostly the beginning and the end."""
-_MULTIFD_PACKET_BYTES = 512 << 10
-"""MULTIFD_PACKET_SIZE in migration/multifd.h."""
 _SWITCHOVER_LEAST_BYTES = 2 << 20
 _SWITCHOVER_LEAST_MS = 5
 UNPROVEN = 0.3
@@ -64,25 +59,6 @@ class Throughput:
     packed_bytes_per_s: Range | None = None
 
 
-def channels(values: Mapping[str, Value]) -> int:
-    """How many channels multifd has with *values*, where they do not say 2 as by QEMU's default; 0
-    without multifd."""
-    count = values.get("multifd_channels", 2)
-    assert isinstance(count, int)
-    return count if values.get("multifd") is True else 0
-
-
-def limit_on_wire(values: Mapping[str, Value]) -> float | None:
-    """What the bandwidth limit of *values* comes to; None without one.
-
-    With multifd QEMU notices that the limit is reached only when each channel has sent its packet.
-    """
-    limit = values.get("max_bandwidth_bytes_per_s")
-    if not isinstance(limit, int) or limit <= 0:
-        return None
-    return limit + channels(values) * _MULTIFD_PACKET_BYTES / (LIMIT_HELD_MS / 1000)
-
-
 def sent(record: Migration) -> Sent | None:
     """What a record says of its path; None where it did not complete or sent too little."""
     totals = record.totals
@@ -98,7 +74,7 @@ def sent_by(totals: Totals, values: Mapping[str, Value]) -> Sent | None:
         return None
     pace, limit = totals.transferred_bytes / took_s, limit_on_wire(values)
     set_to = values.get("max_bandwidth_bytes_per_s")
-    if limit is None or not isinstance(set_to, int) or pace < _HELD_BY_LIMIT * set_to:
+    if limit is None or not isinstance(set_to, int) or pace < HELD_BY_LIMIT * set_to:
         by_threads = compresses(values) and values.get("xbzrle") is not True
         packed = None
         if limit is not None and by_threads and totals.normal_bytes:
@@ -133,7 +109,7 @@ def expect_throughput(past: Sequence[Sent], limit_bytes_per_s: float | None) -> 
         path = Range(max(path.low, proven), path.likely, path.high)
     elif limit_bytes_per_s is None:
         return None
-    elif proven >= _HELD_BY_LIMIT * limit_bytes_per_s:
+    elif proven >= HELD_BY_LIMIT * limit_bytes_per_s:
         path = Range.exactly(limit_bytes_per_s)
     else:
         low = max(proven, UNPROVEN * limit_bytes_per_s)

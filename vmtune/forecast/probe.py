@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -62,12 +63,17 @@ class DirtyProbe:
         return min(point.after_ms for point in self.points) >= _SHORT_MS
 
     def curve(self) -> DirtyCurve:
-        """The dirty curve, by the mean of the points of about the same time."""
-        means = (
-            DirtyPoint(
-                statistics.fmean(point.after_ms for point in group),
-                statistics.fmean(point.dirty_bytes for point in group),
-            )
-            for group in of_about_one_time(self.points)
+        """The dirty curve."""
+        return curve_of(self.points)
+
+
+def curve_of(points: Sequence[DirtyPoint]) -> DirtyCurve:
+    """The dirty curve, by the mean of the points of about the same time."""
+    means = (
+        DirtyPoint(
+            statistics.fmean(point.after_ms for point in group),
+            statistics.fmean(point.dirty_bytes for point in group),
         )
-        return fitted(means)
+        for group in of_about_one_time(points)
+    )
+    return fitted(means)

@@ -12,6 +12,7 @@ from vmtune.engine.expectation import Expectation
 from vmtune.errors import HostUnreachable
 from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.facts import Reading
 from vmtune.model.migration.record import QemuStatus, Sample, Snapshot
 from vmtune.model.tunables.tunable import Value
@@ -47,7 +48,8 @@ class Migrated:
 
     def __init__(self, source: Source) -> None:
         self.clock = SimulatedClock()
-        self._expectation = Expectation(VM, source.look_up, self.clock)
+        self.asked = 0
+        self._expectation = Expectation(VM, source.look_up, self._measured, self.clock)
         self._sent = 0
 
     async def at(self, seconds: float) -> Outlook:
@@ -57,6 +59,10 @@ class Migrated:
             await self.clock.sleep(0.1)
             outlook = await self._expectation.after(Snapshot(QemuStatus.ACTIVE, self._sample()))
         return outlook
+
+    async def _measured(self) -> Sequence[DirtyPoint]:
+        self.asked += 1
+        return ()
 
     def _sample(self) -> Sample:
         at_ms = round(self.clock.at * 1000)
@@ -122,5 +128,16 @@ async def test_the_host_is_not_asked_for_each_sample() -> None:
 
 
 async def test_without_figures_nothing_is_expected() -> None:
-    expectation = Expectation(VM, Source().look_up, SimulatedClock())
+    async def nothing() -> Sequence[DirtyPoint]:
+        return ()
+
+    expectation = Expectation(VM, Source().look_up, nothing, SimulatedClock())
     assert await expectation.after(Snapshot(QemuStatus.SETUP)) == Outlook(None)
+
+
+async def test_what_was_measured_before_is_asked_for_once() -> None:
+    migrated = Migrated(Source(downtime_limit_ms=100))
+    await migrated.at(0.9)
+    assert migrated.asked == 0, "what the guest dirties counts from the second pass on"
+    await migrated.at(8)
+    assert migrated.asked == 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.samples import make_samples
 from vmtune.forecast.bar import time_share
 from vmtune.forecast.course import Conditions
-from vmtune.forecast.following import Followed, Pace, observe
+from vmtune.forecast.following import Followed, Pace, measured, observe
 from vmtune.forecast.outlook import Judged, Outlook, judge
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.record import QemuStatus, Sample
@@ -149,6 +149,29 @@ def test_as_much_left_at_each_synchronisation_will_not_end(
         assert again.outlook.needs is not None
         assert again.outlook.needs.downtime_limit_ms is not None
         assert 9_000 < again.outlook.needs.downtime_limit_ms < 16_000
+
+
+def test_what_was_measured_before_tells_of_times_that_are_shorter_than_a_pass() -> None:
+    """All that the guest works on is dirty again after 100 ms: no pass gets shorter."""
+    seen = at_a_synchronisation([48] * 3, 5.2)
+    known = DirtyPoint(100, 48 * MB), DirtyPoint(8000, 48 * MB)
+    judged = judge(Judged(), seen, UNMEASURED, known)
+    again = judge(judged, replace(seen, syncs=seen.syncs + 1), UNMEASURED, known)
+    assert again.outlook.ends is False
+    assert judge(Judged(), seen, UNMEASURED).outlook.ends is True
+
+
+@pytest.mark.parametrize(
+    ("limit_mb_per_s", "expected"), [(5.5, (5.5, True)), (10, (5.2, False)), (None, (5.2, False))]
+)
+def test_a_limit_that_is_nearly_reached_holds_the_throughput(
+    limit_mb_per_s: float | None, expected: tuple[float, bool]
+) -> None:
+    limit = None if limit_mb_per_s is None else limit_mb_per_s * MB
+    conditions = replace(UNMEASURED, limit_bytes_per_s=limit)
+    found = measured(at_a_synchronisation([48], 5.2), conditions)
+    assert found is not None
+    assert (found.throughput_bytes_per_s / MB, found.limited) == pytest.approx(expected)
 
 
 def test_in_post_copy_what_remains_is_what_is_left() -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.migrations import make_migration
-from vmtune.forecast.path import Sent, expect_throughput, limit_on_wire, sent
+from vmtune.forecast.limits import limit_on_wire
+from vmtune.forecast.path import Sent, expect_throughput, sent
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.model.tunables.tunable import Value

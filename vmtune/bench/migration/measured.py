@@ -24,6 +24,7 @@ from vmtune.engine.session import MigrationSession
 from vmtune.errors import CommandRefused, NotFound, TooLate, VmtuneError
 from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver, MigrationHandle
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.facts import Connection
 from vmtune.model.migration.controller_record import StepRecord
 from vmtune.model.migration.copy_progress import CopyProgress
@@ -273,6 +274,9 @@ class _RunNotes:
 
     async def samples(self) -> Sequence[Sample]:
         """None: a run is executed by one process."""
+        return ()
+
+    async def dirtied_before(self) -> Sequence[DirtyPoint]:
         return ()
 
     async def note_disks(self, disks: Sequence[CopiedDisk]) -> None:

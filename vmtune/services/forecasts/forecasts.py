@@ -14,14 +14,8 @@ from vmtune.engine.dirty_probe import probe_dirtying
 from vmtune.errors import Problem, VmtuneError
 from vmtune.forecast.conditions import compresses, conditions_of
 from vmtune.forecast.disk_copy import CopyProspect, copied, expect_copy, limit_of, with_copy
-from vmtune.forecast.path import (
-    Sent,
-    Throughput,
-    channels,
-    expect_throughput,
-    limit_on_wire,
-    sent,
-)
+from vmtune.forecast.limits import channels, limit_on_wire
+from vmtune.forecast.path import Sent, Throughput, expect_throughput, sent
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range

@@ -22,6 +22,7 @@ from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect
 from vmtune.forecast.ranges import Range
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.forecast_basis import Basis, Figure
 from vmtune.model.migration.record import Migration, MigrationState, Sample
 from vmtune.services.forecasts.learning import Computed
@@ -102,6 +103,17 @@ async def keep(store: Store, migration: UUID, make: Callable[[], KeptForecast | 
         log.info("a forecast is not kept", migration_id=str(migration), reason=error.message)
         return False
     return True
+
+
+async def dirtied_before(store: Store, migration: UUID) -> tuple[DirtyPoint, ...]:
+    """What was measured of the guest's dirty curve before it, where a forecast is kept that says
+    so and can be read; else empty."""
+    try:
+        kept = await asyncio.to_thread(store.forecasts.of, migration)
+    except VmtuneError:
+        return ()
+    dirtied = (one.inputs.get("dirtied", ()) for one in kept if one.basis is Basis.BEFORE)
+    return tuple(DirtyPoint(*point) for points in dirtied for point in points)
 
 
 async def settle(store: Store, record: Migration) -> None:

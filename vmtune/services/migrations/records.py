@@ -15,6 +15,7 @@ from vmtune.engine.controllers import Controllers
 from vmtune.errors import NotFound, SetupError
 from vmtune.forecast.bar import time_share
 from vmtune.forecast.outlook import Outlook
+from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.migration.controller_record import ReaperRound, StepEffect, StepRecord
 from vmtune.model.migration.copy_progress import CopyProgress, DiskSample, MigrationPhase
@@ -29,7 +30,7 @@ from vmtune.model.migration.record import (
 )
 from vmtune.model.plan.changes import Change
 from vmtune.services.events import EventBus
-from vmtune.services.forecasts.kept import by_outlook, keep, settle
+from vmtune.services.forecasts.kept import by_outlook, dirtied_before, keep, settle
 from vmtune.services.metrics import telemetry
 from vmtune.services.retry import retry_until_available
 from vmtune.storage import Store
@@ -210,6 +211,10 @@ class DurableNotes:
         except SetupError:
             self._disk_looks = looks + self._disk_looks
             raise
+
+    async def dirtied_before(self) -> Sequence[DirtyPoint]:
+        """As kept with the forecast of before the migration."""
+        return await dirtied_before(self._records.store, self._id)
 
     async def samples(self) -> Sequence[Sample]:
         """Those that are in the database; an earlier process may not have stored its last ones."""

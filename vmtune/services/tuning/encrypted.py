@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from vmtune.forecast.path import channels, sent
+from vmtune.forecast.limits import channels
+from vmtune.forecast.path import sent
 from vmtune.model.migration.record import Migration, MigrationState, Sample
 from vmtune.model.plan.situation import Encrypted
 from vmtune.model.tunables.tunable import Value

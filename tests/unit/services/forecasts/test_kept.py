@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -17,7 +18,7 @@ from vmtune.forecast.outlook import Outlook
 from vmtune.model.migration.forecast_basis import Basis
 from vmtune.model.migration.record import MigrationState
 from vmtune.services.forecasts import forecasts as forecasting
-from vmtune.services.forecasts.kept import by_outlook, settle_left
+from vmtune.services.forecasts.kept import by_outlook, dirtied_before, settle_left
 from vmtune.services.metrics import telemetry
 
 MIB = 1 << 20
@@ -59,6 +60,8 @@ async def test_a_migration_of_a_measured_vm_has_its_forecast_and_what_came_of_it
     assert found.figures.total_ms is not None and found.figures.silence_ms is not None
     assert found.inputs["probe_age_s"] < 60
     assert len(found.inputs["dirtied"]) == 2
+    known = await dirtied_before(it.store, record.id)
+    assert [[p.after_ms, p.dirty_bytes] for p in known] == found.inputs["dirtied"]
     assert found.happened is not None and found.happened.ended is True
     assert found.happened.total_ms == record.totals.total_time_ms
     assert found.held_at == record.ended_at
@@ -70,6 +73,8 @@ async def test_one_that_was_not_measured_has_none_of_before(it: World) -> None:
     record = await it.migrate()
     assert Basis.BEFORE not in {each.basis for each in it.store.forecasts.of(record.id)}
     assert it.source.ring.measurements == 0
+    assert await dirtied_before(it.store, record.id) == ()
+    assert await dirtied_before(it.store, uuid4()) == (), "it was removed meanwhile"
 
 
 async def test_an_old_measurement_is_no_forecast(
