@@ -102,6 +102,7 @@ class TotalsView(Model):
     transferred_bytes: int
     iterations: int
     missed_zero_copy: int
+    normal_bytes: int | None
 
 
 class PostcopyView(Model):

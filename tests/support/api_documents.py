@@ -196,6 +196,7 @@ def migration(state: str = "queued", **changes: Any) -> dict[str, Any]:
         "transferred_bytes": 3 << 30,
         "iterations": 7,
         "missed_zero_copy": 0,
+        "normal_bytes": 8 << 20,
     }
     return {
         "id": MIGRATION,

@@ -3040,6 +3040,7 @@ class TotalsView(TypedDict):
     transferred_bytes: int
     iterations: int
     missed_zero_copy: int
+    normal_bytes: int | None
 
 
 class TriageOrder(TypedDict):

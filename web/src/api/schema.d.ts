@@ -11793,6 +11793,11 @@ export interface components {
              * @description How often QEMU copied although zero-copy was wanted.
              */
             missed_zero_copy: number;
+            /**
+             * Normal Bytes
+             * @description Memory of the pages that were not of zeros, before any compression; null where it is not known.
+             */
+            normal_bytes: number | null;
         };
         /**
          * Triage

@@ -65,11 +65,13 @@ def test_totals_are_those_of_a_migration_only() -> None:
         "setup_time": 3,
         "memory_processed": 5000,
         "memory_iteration": 4,
+        "memory_normal_bytes": 7000,
     }
     totals = read_totals(job)
     assert totals is not None
     assert (totals.total_time_ms, totals.downtime_ms, totals.setup_time_ms) == (1200, 80, 3)
     assert (totals.transferred_bytes, totals.iterations) == (5000, 4)
+    assert totals.normal_bytes == 7000
     assert read_totals({**job, "operation": 2}) is None
     assert read_totals({}) is None
 

@@ -34,3 +34,11 @@ def test_states_of_newer_releases_are_known(
     assert snapshot.status is status
     assert status.running and not snapshot.final
     assert status.in_postcopy is in_postcopy
+
+
+def test_totals_tell_the_memory_before_it_was_compressed() -> None:
+    ram = {"transferred": 45 << 20, "normal-bytes": 146 << 20, "dirty-sync-count": 3}
+    done = {"status": "completed", "total-time": 465, "downtime": 20, "ram": ram}
+    totals = read_query_migrate(done).totals
+    assert totals is not None
+    assert (totals.transferred_bytes, totals.normal_bytes) == (45 << 20, 146 << 20)
