@@ -42,7 +42,7 @@ class Bursts:
         :param wire_share: bytes sent for each of them, above 0.
         :return: how long it took, in ms, and what still remains.
         """
-        each = self.limit_bytes_per_s * LIMIT_HELD_MS / 1000
+        each = self._each_bytes
         took_ms, fits = 0.0, (each - self.used_bytes) / wire_share
         if remaining > max(fits, threshold):
             burst = each / wire_share
@@ -59,6 +59,15 @@ class Bursts:
             self.at_ms, self.used_bytes = self.at_ms + in_ms, self.used_bytes + sent
         self.wait(_SYNCHRONISED_MS)
         return took_ms + _SYNCHRONISED_MS, remaining
+
+    def is_sent(self, at_ms: float) -> None:
+        """It stands so long after a tenth of a second began, whose burst has been sent."""
+        self.at_ms = at_ms
+        self.used_bytes = self._each_bytes
+
+    @property
+    def _each_bytes(self) -> float:
+        return self.limit_bytes_per_s * LIMIT_HELD_MS / 1000
 
     def wait(self, for_ms: float) -> None:
         """Time goes by in which nothing is sent."""

@@ -72,6 +72,8 @@ class Conditions:
     :param packed_bytes_per_s: of memory, what its threads compress at most; None without limit.
     :param limit_bytes_per_s: the bandwidth limit on the wire; None without one, or not known. It
         decides nothing by itself: see *limited*.
+    :param burst_bytes_per_s: what the path takes while a limited migration sends; None where that
+        is as in the switchover.
     """
 
     throughput_bytes_per_s: float
@@ -87,6 +89,7 @@ class Conditions:
     delta_share: float = 1.0
     packed_bytes_per_s: float | None = None
     limit_bytes_per_s: float | None = None
+    burst_bytes_per_s: float | None = None
 
     @property
     def threshold_bytes(self) -> float:
@@ -102,7 +105,8 @@ class Conditions:
         if not self.limited:
             return None
         pace = self.throughput_bytes_per_s
-        return Bursts(pace, max(pace, self.switchover_bytes_per_s or 0.0))
+        burst = self.burst_bytes_per_s or self.switchover_bytes_per_s or 0.0
+        return Bursts(pace, max(pace, burst))
 
     def in_pass(self, number: int, cached_share: float = 0.0) -> Conditions:
         """Those of a pass, counted from 1.
@@ -170,6 +174,8 @@ class Moment:
     :param used_share: of what remains in this pass, above 0: the rest are pages that the guest
         never used, which QEMU passes over.
     :param passed_over_bytes_per_s: how fast it does.
+    :param burst_sent_ms: how long ago the tenth of a second began of which, under a bandwidth
+        limit, the burst has been sent; None where none has.
     """
 
     remaining_bytes: float
@@ -178,6 +184,7 @@ class Moment:
     throttle_percent: float = 0.0
     used_share: float = 1.0
     passed_over_bytes_per_s: float = math.inf
+    burst_sent_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +319,8 @@ def follow(
     left_ms = on_wire = 0.0
     least: float | None = None
     threshold, bursts = conditions.packing().threshold_bytes, conditions.bursts()
+    if bursts is not None and moment.burst_sent_ms is not None:
+        bursts.is_sent(moment.burst_sent_ms)
     progress = _Progress(threshold, 1 if bursts is None else _STANDS_PASSES)
     # At the passes' beginnings: how long the guest had written, what was sent, what was dirty.
     starts = deque([(0.0, 0.0, remaining + sent)])

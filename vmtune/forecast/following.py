@@ -28,6 +28,13 @@ _ENOUGH_BYTES = 4 << 20
 _SETTLED_MS = 300
 """Before that, connections are made and what was sent says nothing of the pace."""
 
+_BURST_SENT_MS = 75.0
+"""How long ago a tenth of a second is taken to have begun in which a limited migration is seen: its
+burst is short, so that a sample mostly comes after it. Of 50 to 90 the best for the published
+migrations; with 0, as if the burst were yet to come, what was said was some 75 ms short."""
+_BURST_TIMES = 4
+"""How much faster than its limit such a burst is taken to be: 2 to 10 made little difference."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -144,6 +151,7 @@ def measured(seen: Followed, conditions: Conditions) -> Conditions | None:
         first_wire_share=None,
         cache_bytes=None,
         limited=limited,
+        burst_bytes_per_s=limit * _BURST_TIMES if limit is not None and limited else None,
     )
 
 
@@ -164,6 +172,7 @@ def standing(seen: Followed, before: Sequence[DirtyPoint] = ()) -> tuple[DirtyCu
         max(1.0, sample.at_ms - seen.synced.at_ms),
         _memory_bytes(sample) - seen.synced.memory_bytes,
         sample.withheld_percent,
+        burst_sent_ms=_BURST_SENT_MS,
     )
     points = _typical(seen.points)
     return concave((*points, *_shorter(before, points[0]))), moment

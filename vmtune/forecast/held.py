@@ -18,7 +18,7 @@ from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.forecast_basis import Basis, Figure
 from vmtune.model.migration.record import Migration, MigrationState, QemuStatus, Sample
 
-MODEL = 6
+MODEL = 7
 """The version of what computes forecasts: to be raised with each change of the figures."""
 _ENDLESS_PASSES = 4
 """A migration that was not to end, and had not after so many passes when it was given up, did not

@@ -52,6 +52,33 @@ def test_it_is_synchronised_once_little_enough_remains_at_the_beginning_of_a_bur
     assert bursts().send(2 * MB, 1.0, 3 * MB) == (2.0, 2 * MB)
 
 
+def test_where_a_burst_has_been_sent_the_rest_waits_for_the_next_one() -> None:
+    sending = bursts()
+    sending.is_sent(75)
+    took_ms, left = sending.send(5 * MB, 1.0, 3 * MB)
+    assert took_ms == pytest.approx(25 + 5 + 2)  # not 5 + 2
+    assert left == 0
+
+
+@pytest.mark.parametrize(("burst_sent_ms", "left_ms"), [(None, 400 + 2), (75, 25 + 400 + 2)])
+def test_a_running_migration_may_have_sent_its_burst(
+    burst_sent_ms: float | None, left_ms: float
+) -> None:
+    moment = Moment(42 * MB, burst_sent_ms=burst_sent_ms)
+    course = follow(writer(0), moment, replace(LIMITED, downtime_limit_ms=20))
+    assert course.left_ms - course.silence_ms == pytest.approx(left_ms)
+
+
+@pytest.mark.parametrize(("burst_mb_per_s", "in_ms"), [(None, 9), (300, 30)])
+def test_a_burst_may_be_slower_than_the_switchover(
+    burst_mb_per_s: float | None, in_ms: float
+) -> None:
+    burst = None if burst_mb_per_s is None else burst_mb_per_s * MB
+    sending = replace(LIMITED, burst_bytes_per_s=burst).bursts()
+    assert sending is not None
+    assert sending.send(9 * MB, 1.0, 3 * MB)[0] == pytest.approx(in_ms + 2)
+
+
 @given(st.floats(1, 2000), st.floats(0.01, 1), st.floats(0.01, 300), st.integers(1, 30))
 def test_a_long_time_is_sent_at_the_limit_and_never_more_in_one_burst(
     remaining_mb: float, wire_share: float, threshold_mb: float, passes: int

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.support.samples import make_samples
 from vmtune.forecast.bar import time_share
-from vmtune.forecast.course import Conditions
-from vmtune.forecast.following import Followed, Pace, measured, observe
+from vmtune.forecast.course import Conditions, follow
+from vmtune.forecast.following import Followed, Pace, measured, observe, standing
 from vmtune.forecast.outlook import Judged, Outlook, judge
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.record import QemuStatus, Sample
@@ -172,6 +172,19 @@ def test_a_limit_that_is_nearly_reached_holds_the_throughput(
     found = measured(at_a_synchronisation([48], 5.2), conditions)
     assert found is not None
     assert (found.throughput_bytes_per_s / MB, found.limited) == pytest.approx(expected)
+    assert (found.burst_bytes_per_s is not None) is found.limited
+
+
+def test_of_a_limited_migration_the_present_burst_is_taken_to_be_sent() -> None:
+    """9 MB remain of 10 MB that one burst sends: it is the next one that does."""
+    conditions = replace(UNMEASURED, limit_bytes_per_s=100 * MB)
+    seen = at_a_synchronisation([9], 100)
+    stands, limited = standing(seen), measured(seen, conditions)
+    assert stands is not None
+    assert limited is not None
+    assert limited.limited
+    course = follow(*stands, replace(limited, downtime_limit_ms=1))
+    assert 25 < course.left_ms - course.silence_ms < 75
 
 
 def test_in_post_copy_what_remains_is_what_is_left() -> None:
