@@ -208,23 +208,38 @@ def dump_intent(intent: Intent) -> dict[str, object]:
     }
 
 
+_BOUND_WORDS = {
+    Goal.SILENCE: "silence at most {}",
+    Goal.DEADLINE: "within {}",
+    Goal.SLOWDOWN: "slowdown at most {}",
+    Goal.BANDWIDTH: "bandwidth at most {}",
+}
+_GOAL_WORDS = {
+    Goal.SILENCE: "silence",
+    Goal.DEADLINE: "time",
+    Goal.SLOWDOWN: "slowdown",
+    Goal.BANDWIDTH: "bandwidth",
+}
+_MEANS_WORDS = {
+    Means.THROTTLE: "throttle",
+    Means.POSTCOPY: "post-copy",
+    Means.PAUSE: "pause",
+    Means.COMPRESS: "compress",
+    Means.ZERO_COPY: "zero-copy",
+}
+
+
 def describe(intent: Intent) -> str:
     """*intent* in words: ``silence at most 500 ms, within 120 s, may throttle``."""
-    words = {
-        Goal.SILENCE: "silence at most {}",
-        Goal.DEADLINE: "within {}",
-        Goal.SLOWDOWN: "slowdown at most {}",
-        Goal.BANDWIDTH: "bandwidth at most {}",
-    }
     said = [
-        words[goal].format(units.render(bound, GOAL_UNITS[goal]))
+        _BOUND_WORDS[goal].format(units.render(bound, GOAL_UNITS[goal]))
         for goal in Goal
         if (bound := intent.goal(goal)) is not None
     ]
     if intent.may:
-        said.append(f"may {', '.join(intent.may)}")
+        said.append(f"may {', '.join(_MEANS_WORDS[means] for means in intent.may)}")
     if intent.otherwise is Otherwise.RELAX:
-        said.append(f"otherwise relax {', '.join(intent.relax)}")
+        said.append(f"otherwise relax {', '.join(_GOAL_WORDS[goal] for goal in intent.relax)}")
     elif intent.otherwise is not Otherwise.REFUSE:
         said.append(f"otherwise {intent.otherwise}")
     return ", ".join(said)

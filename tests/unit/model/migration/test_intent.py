@@ -182,10 +182,13 @@ def test_a_goal_is_changed_alone(intent: Intent, goal: Goal, bound: int) -> None
 
 @given(intents())
 def test_an_intent_in_words_names_each_goal_and_means(intent: Intent) -> None:
-    said = describe(intent).partition(", otherwise")[0]
+    said, _, otherwise = describe(intent).partition(", otherwise")
     for goal, words in zip(Goal, ("silence at", "within", "slowdown", "bandwidth"), strict=True):
         assert (words in said) == (intent.goal(goal) is not None)
-    assert all(means in said for means in intent.may)
+    plain = said.replace("-", "").replace(" ", "")
+    assert all(means.replace("_", "") in plain for means in intent.may)
+    assert "_" not in said + otherwise
+    assert otherwise.count(",") == max(0, len(intent.relax) - 1)
 
 
 ANY_JSON = st.none() | st.booleans() | st.integers() | st.floats() | st.text()

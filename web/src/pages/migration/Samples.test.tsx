@@ -37,3 +37,17 @@ test("once it has ended, what came since the last look is fetched without an eve
   again(<Samples record={{ ...RECORD, ended: true }} />);
   await waitFor(() => expect(screen.getByText(/^3 samples/)).toBeVisible(), { timeout: 900 });
 });
+
+test.each([
+  [null, "convergence steps"],
+  [{ shadow: false }, "what steering did"],
+  [{ shadow: true }, "what steering would have done"],
+])("what dashed lines mark is said: %o", async (intent, words) => {
+  stored([sample(0)]);
+  rendered(<Samples record={{ ...RECORD, step_records: [{}], intent } as never} />);
+  expect(
+    await screen.findByText(
+      `1 sample; thin lines mark where iterations began, dashed lines mark ${words}.`,
+    ),
+  ).toBeVisible();
+});

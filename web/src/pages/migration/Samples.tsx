@@ -77,7 +77,7 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
               <>
                 <p>
                   {counted(data.length, "sample")}; thin lines mark where iterations began
-                  {steps.length > 0 && ", dashed lines mark convergence steps"}.
+                  {steps.length > 0 && `, dashed lines mark ${stepsOf(record.intent)}`}.
                   {record.samples_kept === "thinned" && ` ${thinned(record.samples_thinned_s)}`}
                 </p>
                 <Chart option={rateChart} label="Throughput and dirty rate over time" group={id} />
@@ -94,6 +94,11 @@ export function Samples({ record }: { record: Schemas["MigrationView"] }) {
       </CardBody>
     </Card>
   );
+}
+
+function stepsOf(intent: Schemas["MigrationView"]["intent"]): string {
+  if (!intent) return "convergence steps";
+  return intent.shadow ? "what steering would have done" : "what steering did";
 }
 
 function thinned(seconds: number | null): string {
