@@ -143,15 +143,15 @@ def measured(seen: Followed, conditions: Conditions) -> Conditions | None:
     if pace is None:
         return None
     limit = conditions.limit_bytes_per_s
-    limited = limit is not None and pace >= HELD_BY_LIMIT * limit
+    held = limit if limit is not None and pace >= HELD_BY_LIMIT * limit else None
     return replace(
         conditions,
-        throughput_bytes_per_s=limit if limit is not None and limited else pace,
+        throughput_bytes_per_s=pace if held is None else held,
         wire_share=wire_share(seen),
         first_wire_share=None,
         cache_bytes=None,
-        limited=limited,
-        burst_bytes_per_s=limit * _BURST_TIMES if limit is not None and limited else None,
+        limited=held is not None,
+        burst_bytes_per_s=None if held is None else held * _BURST_TIMES,
     )
 
 

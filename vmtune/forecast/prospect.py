@@ -168,12 +168,8 @@ def expect(
     shares = sorted(set(shares_of))
     held, lifted = throughput.bytes_per_s, throughput.switchover_bytes_per_s
     packed = throughput.packed_bytes_per_s if compressed and not deltas else None
-    slowest, usual_pace, fastest = (
-        (pace, most, packs)
-        for pace, most, packs in zip(
-            _bounds(held), _bounds(lifted), _bounds(packed) if packed else (None,) * 3, strict=True
-        )
-    )
+    packs = _bounds(packed) if packed else (None,) * 3
+    slowest, usual_pace, fastest = zip(_bounds(held), _bounds(lifted), packs, strict=True)
     paces = list(dict.fromkeys((slowest, usual_pace, fastest)))
 
     likely_curves = (curve, curve.bent()) if probe.lacks_short_times else (curve,)
