@@ -197,7 +197,7 @@ async def test_submitted_though_the_caller_gave_up(service: Service, story: Stor
     await asyncio.sleep(0)
     caller.cancel()
     await asyncio.wait({caller})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await story.reached.wait()
     story.go.set()
     await engine.wait("job-1")

@@ -23,7 +23,7 @@ SLOWLY = 32 << 10
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             if await holds():
                 return

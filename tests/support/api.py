@@ -96,13 +96,13 @@ class Api:
 
     async def run_ended(self, run: str) -> Json:
         """A benchmark run's record once its job is over."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.jobs.wait(run)
         return await self.get(f"/runs/{run}")
 
     async def ended(self, migration: str) -> Json:
         """A migration's record once its job is over."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.jobs.wait(migration)
         return await self.get(f"/migrations/{migration}")
 

@@ -118,7 +118,7 @@ class LibvirtBench(Bench):
 
 async def _kill_qemu(driver: LibvirtDriver, vm: UUID) -> None:
     """Kill a VM's QEMU as soon as there is one."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             with suppress(VmtuneError):
                 pid = (await driver.vm_facts(vm)).pid

@@ -56,7 +56,7 @@ class Pair:
 
 
 async def until(happens: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             if await happens():
                 return

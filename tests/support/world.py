@@ -94,13 +94,13 @@ class World:
 
     async def ended(self, record: Migration) -> Migration:
         """The record once its job is over."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.jobs.wait(str(record.id))
         return self.store.migrations.get(record.id)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until *condition* holds."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not condition():  # noqa: ASYNC110 - the fakes have no event for it
                 await asyncio.sleep(0.01)
 

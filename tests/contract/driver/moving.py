@@ -18,7 +18,7 @@ NOBODY = UUID("00000000-0000-4000-8000-000000000001")
 
 async def until(happens: Callable[[], Awaitable[bool]]) -> None:
     """Look again and again, so that no test waits longer than it has to."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             if await happens():
                 return

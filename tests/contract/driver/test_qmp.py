@@ -231,7 +231,7 @@ async def test_a_migration_over_a_unix_socket_leaves_no_socket(
     destination = drive(tmp_path / "b", "")
     order = MigrateOrder(VM, {**FAST, "multifd": True, "multifd_channels": 3}, {})
     await (await source.start_migration(order, destination)).wait()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             (there,) = await destination.list_vms()
             if there.state is VmState.RUNNING:
@@ -255,7 +255,7 @@ async def test_a_migration_takes_the_addresses_that_it_is_given(
     addresses = {"migrate_uri": f"tcp://127.0.0.3:{port}", "listen_address": "127.0.0.3"}
     order = MigrateOrder(VM, {**addresses, "max_bandwidth_bytes_per_s": 1 << 16}, {})
     handle = await source.start_migration(order, destination)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             if (await source.migration(VM)).status is QemuStatus.ACTIVE:
                 break

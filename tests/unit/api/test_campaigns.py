@@ -26,7 +26,7 @@ async def bench(tmp_path: Path, runner: FakeRunner) -> AsyncIterator[Api]:
 
 
 async def ended(api: Api, id: str) -> Any:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await api.jobs.wait(id)
     return await api.get(f"/campaigns/{id}")
 

@@ -77,7 +77,7 @@ async def turns() -> None:
 
 
 async def answers(askers: list[Asker]) -> list[str]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return list(await asyncio.gather(*(asker.task for asker in askers)))
 
 

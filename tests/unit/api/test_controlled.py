@@ -49,7 +49,7 @@ async def begin(api: Api) -> str:
 
 async def until(api: Api, id: str, holds: Callable[[Any], object]) -> None:
     """Until something holds of the migration's record."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds(await api.get(f"/migrations/{id}")):  # noqa: ASYNC110 - only asking tells
             await asyncio.sleep(0.01)
 

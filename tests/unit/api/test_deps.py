@@ -130,7 +130,7 @@ async def test_a_migration_whose_end_nobody_saw_is_looked_at_again(
                 overrides=(),
             )
             store.migrations.update(record.id, state=MigrationState.UNKNOWN)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (await api.get(f"/migrations/{record.id}"))["state"] == "unknown":  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         assert (await api.get(f"/migrations/{record.id}"))["state"] == "failed"

@@ -16,7 +16,7 @@ from vmtune.storage import Store
 async def scanned(api: Api, body: object = None) -> list[Json]:
     """The scans, once those that were asked for have ended."""
     asked = (await api.post("/drift-scans", body, expect=202))["hosts"]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             scans = (await api.get("/drift-scans"))["items"]
             if not any(scan["pending"] for scan in scans if scan["host"] in asked):

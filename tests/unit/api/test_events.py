@@ -38,7 +38,7 @@ class Reader:
 
     async def block(self) -> dict[str, str]:
         """The next message or comment; a comment's name is empty."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "\n\n" not in self._text:
                 self._text += (await self.sent.get()).get("body", b"").decode()
         block, _, self._text = self._text.partition("\n\n")
@@ -65,7 +65,7 @@ async def stream(api: Api, query: str = "") -> AsyncIterator[Reader]:
         yield reader
     finally:
         reader.gone.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await serving
 
 
@@ -106,7 +106,7 @@ async def test_a_comment_comes_while_nothing_happens(
 async def test_it_ends_when_the_service_stops(api: Api) -> None:
     async with stream(api) as reader:
         api.container.stopping.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (await reader.sent.get()).get("more_body", True):
                 pass
 
@@ -127,7 +127,7 @@ async def test_nothing_is_told_until_it_is_known_who_still_may(
         await asyncio.sleep(0.05)
         looked.set()
         told, more = b"", True
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while more:
                 message = await reader.sent.get()
                 told += message.get("body", b"")

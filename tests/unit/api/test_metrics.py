@@ -201,7 +201,7 @@ async def test_what_is_open_is_read_from_the_database(api: Api) -> None:
 
 
 async def test_watched_hosts_are_up_until_they_are_removed(api: Api) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while value(await scrape(api), "vmtune_host_up", host="a") != 1:  # noqa: ASYNC110 - as Prometheus asks
             await asyncio.sleep(0.01)
     await api.ask("DELETE", "/hosts/b", expect=204)

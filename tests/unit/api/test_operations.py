@@ -215,7 +215,7 @@ async def test_blockers_are_overridden_by_name(api: Api) -> None:
 
 
 async def _active(api: Api, migration: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await api.get(f"/migrations/{migration}"))["state"] != "active":
             if api.source.outgoing.status is QemuStatus.SETUP:  # and no further, until it is seen
                 api.source.step()

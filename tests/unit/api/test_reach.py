@@ -253,7 +253,7 @@ async def test_a_migration_takes_both_hosts(foreign: Foreign) -> None:
     of_both = await restricted(foreign, hosts=["a", "b"], labels={"tier": "db"})
     started = await api.send("POST", "/migrations", body, **of_both)
     assert started.status_code == 202, started.text
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await api.jobs.wait(started.json()["id"])
     # It is the history of both hosts; the VM itself is on b now.
     for host, status in (("a", 404), ("b", 200)):

@@ -83,7 +83,7 @@ async def deliveries(api: Api, webhook: str) -> list[dict[str, Any]]:
 
 async def until_over(api: Api, webhook: str) -> dict[str, Any]:
     """The newest delivery, once an attempt was noted."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             found = await deliveries(api, webhook)
             if found and (found[0]["ended_at"] or found[0]["problem"]):
@@ -107,7 +107,7 @@ async def test_the_end_of_a_migration_is_told_and_signed(api: Api) -> None:
 
 
 async def until_delivered(api: Api, webhook: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await deliveries(api, webhook))[0]["state"] != "delivered":  # noqa: ASYNC110 - asks
             await asyncio.sleep(0.05)
 

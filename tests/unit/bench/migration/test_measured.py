@@ -166,7 +166,7 @@ class Made:
 
     async def verdict(self) -> Verdict:
         plan = await plan_run(self.stage, self.scenario.values, frozenset())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             return await self.migration.run(plan)
 
 

@@ -151,6 +151,6 @@ async def test_a_plan_asks_both_hosts_at_once(
         monkeypatch.setattr(SimHost, "list_vms", asked_there)
         monkeypatch.setattr(SimHost, "disks", asked_here)
         vm = next(iter(sim.hosts["a"].vms))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             planned = await it.plans.plan(vm, destination="b", values={"copy_storage": True})
         assert [disk.target for disk in planned.plan.local_disks] == ["vda"]

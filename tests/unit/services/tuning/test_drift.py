@@ -51,7 +51,7 @@ def told(it: World) -> list[object]:
 
 
 async def until_scanned(drift: DriftService, host: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await drift.get(host)).pending:  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0.01)
 
@@ -217,7 +217,7 @@ async def test_the_schedule_leaves_a_new_host_to_itself_at_first(
     service = DriftService(it.store, it.bus, it.hosts, it.plans, 900)
     await service.start()
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await service.get("b")).result is None:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(0.01)
     finally:
@@ -249,7 +249,7 @@ async def test_a_scan_that_ends_while_the_due_ones_are_read_is_not_made_again(
     await drift.start()
     await drift.ask(["a"])
     await until_scanned(drift, "a")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while drift._scans:  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(0.01)
     ended.set()

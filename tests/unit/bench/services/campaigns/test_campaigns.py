@@ -46,7 +46,7 @@ class Bench:
         return self.it.store
 
     async def ended(self, id: object) -> S:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await self.it.jobs.wait(str(id))
         return (await self.campaigns.get(str(id))).record.state
 
@@ -83,7 +83,7 @@ async def bench(store: Store, tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.005)
 

@@ -108,7 +108,7 @@ async def test_a_run_gives_way_to_a_migration_and_is_repeated(bench: Bench) -> N
     def states() -> list[RunState]:
         return [run.state for run in bench.store.campaigns.runs(begun.last or VM)]
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while RunState.RUNNING not in states():  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
         moved = migration(bench.store)

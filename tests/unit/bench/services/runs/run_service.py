@@ -45,7 +45,7 @@ class It:
     live: LiveRuns
 
     async def ended(self, run: Run) -> Run:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.jobs.wait(str(run.id))
         return self.store.runs.get(run.id)
 

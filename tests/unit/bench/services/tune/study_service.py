@@ -86,7 +86,7 @@ async def started(bench: Bench) -> AsyncIterator[Bench]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.005)
 
