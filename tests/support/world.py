@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.support.databases import empty_database
 from tests.support.fakes import NEWEST, VM, fake_pair, only
@@ -71,6 +72,15 @@ class World:
     async def profile(self, name: str = "p", **values: object) -> None:
         """Store a profile."""
         await self.profiles.create(name, values)
+
+    async def begin(self, profile: str | None = None, **fields: Any) -> Migration:
+        """Start a migration that does not converge, and wait until QEMU runs it."""
+        self.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
+        record = await self.migrations.start(VM, "b", profile, **fields)
+        await self.until(
+            lambda: self.store.migrations.get(record.id).state is MigrationState.ACTIVE
+        )
+        return record
 
     async def migrate(self, profile: str | None = None, **fields: object) -> Migration:
         """Migrate the VM from a to b, slowly enough to be watched, and wait for the end."""

@@ -25,7 +25,7 @@ from vmtune.errors import (
 from vmtune.model.migration.controller_record import ReaperEnd, StepEffect, StepRecord
 from vmtune.model.migration.record import Migration, MigrationState, Sample
 from vmtune.model.plan.outcome import Status
-from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
+from vmtune.testing.fake.qemu import Fault, FaultKind
 
 REAPED: dict[str, Any] = {"reaper_policy": "predict", "reaper_max_interval_ms": 60}
 AT_ONCE = {"after_iterations": 0}
@@ -48,11 +48,8 @@ def step(**then: Any) -> dict[str, object]:
 
 
 async def begin(it: World, profile: str | None = "p", **fields: Any) -> Migration:
-    """Start a migration that does not converge, and wait until QEMU runs it."""
-    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
-    record = await it.migrations.start(VM, "b", profile, **fields)
-    await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.ACTIVE)
-    return record
+    """Start a migration that does not converge, with a profile."""
+    return await it.begin(profile, **fields)
 
 
 async def until_done(it: World, record: Migration, steps: int = 1) -> None:

@@ -2,36 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
 from tests.support.fakes import OLDEST, VM, only
-from tests.support.world import World, assemble, world
+from tests.support.world import World, world
 from vmtune.engine import session as migration_session
-from vmtune.errors import (
-    Blocked,
-    InvalidInput,
-    NotFound,
-    OperationInProgress,
-    OutcomeUnknown,
-    TooLate,
-    VmtuneError,
-)
-from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
-from vmtune.model.migration.record import (
-    ABORT_WAITS,
-    AbortState,
-    Migration,
-    MigrationState,
-    QemuStatus,
-    Trigger,
-)
-from vmtune.model.migration.steps import AfterIterations, Step, StepAction
+from vmtune.errors import Blocked, InvalidInput, OperationInProgress
+from vmtune.hypervisor.protocol import MigrationHandle
+from vmtune.model.migration.record import AbortState, MigrationState, QemuStatus, Trigger
 from vmtune.model.plan.outcome import Outcome, Status
-from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
+from vmtune.testing.fake.qemu import Fault, FaultKind
 
 
 @pytest.fixture
@@ -45,14 +28,6 @@ TUNED = {"multifd": True, "multifd_channels": 4, "multifd_compression": "zstd"}
 
 def by_name(outcomes: tuple[Outcome, ...]) -> dict[str, Status]:
     return {outcome.tunable: outcome.status for outcome in outcomes}
-
-
-async def begin(it: World, profile: str | None = None) -> Migration:
-    """Start a migration that does not converge, and wait until QEMU runs it."""
-    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
-    record = await it.migrations.start(VM, "b", profile)
-    await it.until(lambda: it.store.migrations.get(record.id).state is MigrationState.ACTIVE)
-    return record
 
 
 async def test_a_migration_is_recorded_from_order_to_figures(it: World) -> None:
@@ -85,7 +60,7 @@ async def test_a_vm_that_nobody_has_listed_is_counted_where_it_is(it: World) -> 
 
 
 async def test_every_iteration_has_a_sample_at_its_boundary(it: World) -> None:
-    record = await begin(it)
+    record = await it.begin()
     await it.until(lambda: it.store.migrations.sample_count(record.id) >= 10)
     await it.migrations.abort(record.id)
     done = await it.ended(record)
@@ -142,32 +117,6 @@ async def test_one_that_has_ended_before_it_was_looked_at_is_proven(
     assert by_name(done.outcomes) == dict.fromkeys(TUNED, Status.EFFECTIVE)
 
 
-async def test_a_cancel_that_hangs_is_told(it: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migration_session, "CANCELS_WITHIN_S", 0.1)
-    record = await begin(it)
-    it.source.paced = True  # it goes on only when told to
-    it.source.outgoing.status = QemuStatus.CANCELLING
-    await it.until(lambda: it.store.migrations.get(record.id).problems != ())
-    it.source.outgoing.end(QemuStatus.CANCELLED)
-    done = await it.ended(record)
-    assert [problem.code for problem in done.problems] == ["cancel_hangs"]
-
-
-async def test_the_record_says_what_an_abort_waits_for(
-    it: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vmtune.hypervisor.qmp.migrations._HELD_UP_AFTER_S", 0.05)
-    record = await begin(it)
-    it.source.paced = True
-    it.source.faults.append(Fault(FaultKind.HANG, "query-migrate"))
-    it.source.faults.append(Fault(FaultKind.HANG, "query-migrate"))
-    with pytest.raises(OutcomeUnknown):
-        await it.migrations.abort(record.id)
-    (waits,) = it.store.migrations.get(record.id).problems
-    assert waits.code == ABORT_WAITS
-    assert "restore the link" in waits.remedy
-
-
 async def test_early_completed_without_figures_is_read_again(tmp_path: Path) -> None:
     async with world(tmp_path, OLDEST) as it:
         done = await it.migrate()
@@ -177,7 +126,7 @@ async def test_early_completed_without_figures_is_read_again(tmp_path: Path) -> 
 
 async def test_a_failure_keeps_qemus_words_and_puts_back_what_was_set(it: World) -> None:
     await it.profile(**TUNED, downtime_limit_ms=700)
-    record = await begin(it, "p")
+    record = await it.begin("p")
     assert it.source.parameters["downtime-limit"] == 700
     it.source.fail("the destination hung up")
     done = await it.ended(record)
@@ -191,7 +140,7 @@ async def test_a_failure_keeps_qemus_words_and_puts_back_what_was_set(it: World)
 
 async def test_a_failure_after_the_switch_says_that_the_guest_was_rolled_back(it: World) -> None:
     """Without libvirt only the samples show that it was in post-copy."""
-    record = await begin(it)
+    record = await it.begin()
     it.source.paced = True
     it.source.outgoing.status = QemuStatus.POSTCOPY_ACTIVE
     await it.until(
@@ -204,13 +153,6 @@ async def test_a_failure_after_the_switch_says_that_the_guest_was_rolled_back(it
     done = await it.ended(record)
     assert done.state is MigrationState.FAILED
     assert done.failure.startswith("guest rolled back")
-
-
-async def test_one_that_somebody_else_aborts_is_cancelled(it: World) -> None:
-    record = await begin(it)
-    it.source.answer("migrate_cancel", {})
-    done = await it.ended(record)
-    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.NONE)
 
 
 async def test_a_request_waits_for_the_record_of_one_that_is_over(it: World) -> None:
@@ -228,7 +170,7 @@ async def test_a_request_waits_for_the_record_of_one_that_is_over(it: World) -> 
 
 
 async def test_what_cannot_be_set_now_is_not_advised(it: World) -> None:
-    record = await begin(it)
+    record = await it.begin()
     for values, field in (
         ({"multifd_channels": 4}, "values.multifd_channels"),
         ({"xbzrle_cache_size_bytes": 1 << 20}, "values.xbzrle_cache_size_bytes"),
@@ -242,209 +184,8 @@ async def test_what_cannot_be_set_now_is_not_advised(it: World) -> None:
     await it.ended(record)
 
 
-async def test_abort_in_time(it: World) -> None:
-    record = await begin(it)
-    asked = await it.migrations.abort(record.id)
-    assert asked.abort is AbortState.REQUESTED
-    done = await it.ended(record)
-    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
-    with pytest.raises(TooLate, match="cancelled"):
-        await it.migrations.abort(record.id)
-
-
-async def test_abort_of_one_whose_vm_has_left_says_so(
-    it: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def gone(vm: UUID) -> None:
-        raise NotFound(f"Domain not found: no domain with matching uuid '{vm}'")
-
-    record = await begin(it)
-    monkeypatch.setattr(it.drivers["a"], "abort_migration", gone)
-    with pytest.raises(TooLate, match="the VM has left the source"):
-        await it.migrations.abort(record.id)
-    it.source.parameters["max-bandwidth"] = 0
-    assert (await it.ended(record)).state is MigrationState.COMPLETED
-
-
-async def test_abort_in_postcopy_is_too_late(it: World) -> None:
-    await it.profile(postcopy=True)
-    record = await begin(it, "p")
-    await it.drivers["a"].vm_facts(VM)
-    it.source.answer("migrate-start-postcopy", {})
-    with pytest.raises(TooLate):
-        await it.migrations.abort(record.id)
-    assert it.store.migrations.get(record.id).abort is AbortState.TOO_LATE
-    it.source.parameters["max-bandwidth"] = 0
-    done = await it.ended(record)
-    assert done.state is MigrationState.COMPLETED
-
-
-@pytest.mark.parametrize(
-    ("status", "why"),
-    [
-        (QemuStatus.POSTCOPY_DEVICE, "runs on the destination"),
-        (QemuStatus.FAILING, "cleaning up"),
-    ],
-)
-async def test_abort_is_too_late_in_what_qemu_11_says_as_well(
-    it: World, status: QemuStatus, why: str
-) -> None:
-    record = await begin(it)
-    it.source.paced = True  # else it goes on with each question
-    before = it.source.outgoing.status
-    it.source.outgoing.status = status
-    with pytest.raises(TooLate, match=why):
-        await it.migrations.abort(record.id)
-    assert it.store.migrations.get(record.id).abort is AbortState.TOO_LATE
-    assert "migrate_cancel" not in [command for command, _ in it.source.commands]
-    it.source.outgoing.status = before
-    it.source.paced = False
-    it.source.parameters["max-bandwidth"] = 0
-    await it.ended(record)
-
-
-async def test_an_abort_before_qemu_knows_of_it_is_sent_while_that_sets_up(
-    it: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the link fails while multifd's channels connect, QEMU stays there."""
-    it.source.paced = True
-    start, begun, go_on = it.drivers["a"].start_migration, asyncio.Event(), asyncio.Event()
-
-    async def held(order: MigrateOrder, destination: Driver) -> MigrationHandle:
-        begun.set()
-        await go_on.wait()
-        return await start(order, destination)
-
-    monkeypatch.setattr(it.drivers["a"], "start_migration", held)
-    record = await it.migrations.start(VM, "b", None)
-    await begun.wait()
-    await it.migrations.abort(record.id)
-    go_on.set()
-    done = await it.ended(record)
-    assert done.state is MigrationState.CANCELLED
-    assert it.source.status == "running"
-
-
-async def test_a_source_that_dies_is_no_success(it: World) -> None:
-    record = await begin(it)
-    it.source.die()
-    done = await it.ended(record)
-    assert done.state is MigrationState.FAILED
-    assert done.failure
-
-
-async def test_hosts_that_go_silent_make_it_unknown_until_they_answer(
-    it: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vmtune.engine.watch._LOST_AFTER_S", 0.1)
-    monkeypatch.setattr("vmtune.engine.end_state.AGREES_WITHIN_S", 0.1)
-    record = await begin(it)
-    it.source.lose()
-    it.drivers["a"].reachable = it.drivers["b"].reachable = False
-    done = await it.ended(record)
-    assert done.state is MigrationState.UNKNOWN
-    assert "the source cannot be asked" in done.failure
-    it.drivers["a"].reachable = True
-    await it.job.settle_unknown()
-    looked = it.store.migrations.get(record.id)
-    assert (looked.state, looked.failure) == (MigrationState.UNKNOWN, "QEMU says that it is active")
-    assert looked.ended_at == done.ended_at
-    it.drivers["b"].reachable = True
-    it.source.parameters["max-bandwidth"] = 0
-    while it.source.outgoing.status.running:
-        it.source.step()
-    await it.job.settle_unknown()
-    settled = it.store.migrations.get(record.id)
-    assert settled.state is MigrationState.COMPLETED
-    assert settled.failure == ""
-
-
-async def test_a_migration_is_found_again_by_the_next_service(it: World) -> None:
-    """A service dies: its engine's record and the store stay, everything in memory goes."""
-    record = await begin(it)
-    await it.jobs.stop()
-    await it.hosts.close()
-    started = it.store.migrations.get(record.id).started_at
-    assert started is not None
-    before_ms = (datetime.now(UTC) - started).total_seconds() * 1000
-    reborn = assemble(it.store, it.drivers, lambda host: it.drivers[host.name], _Resumed(it))
-    await reborn.jobs.start()
-    try:
-        it.source.parameters["max-bandwidth"] = 0
-        done = await reborn.ended(record)
-    finally:
-        await reborn.jobs.stop()
-    assert done.state is MigrationState.COMPLETED
-    assert done.totals is not None
-    moments = [s.at_ms for s in it.store.migrations.samples(record.id)]
-    assert moments[-1] >= int(before_ms), "time goes on from the migration's start"
-    starts = [c for c, _ in it.source.commands if c == "migrate"]
-    assert len(starts) == 1
-
-
-async def test_a_start_that_nobody_saw_is_never_repeated(it: World) -> None:
-    """Killed between the intent and QEMU's first sign: it is looked at, not started again."""
-    record = it.store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
-    it.store.migrations.update(record.id, state=MigrationState.PREPARING)
-    it.store.migrations.update(record.id, state=MigrationState.STARTING)
-    await it.jobs.submit("migration", str(record.id))
-    done = await it.ended(record)
-    assert done.state is MigrationState.FAILED
-    assert "migrate" not in [c for c, _ in it.source.commands]
-
-
-async def test_a_start_that_shows_late_is_found(it: World) -> None:
-    """Killed just after the call: libvirt carries it out, and QEMU knows of it a moment later."""
-    record = it.store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
-    it.store.migrations.update(record.id, state=MigrationState.PREPARING)
-    started = datetime.now(UTC)
-    it.store.migrations.update(record.id, state=MigrationState.STARTING, started_at=started)
-    await it.jobs.submit("migration", str(record.id))
-    await asyncio.sleep(1)
-    assert it.store.migrations.get(record.id).state is MigrationState.STARTING
-    source, destination = it.drivers["a"], it.drivers["b"]
-    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
-    await source.start_migration(MigrateOrder(VM, {}, {}), destination)
-    await it.until(lambda: it.store.migrations.get(record.id).active_at is not None)
-    it.source.parameters["max-bandwidth"] = 1 << 30
-    done = await it.ended(record)
-    assert (done.state, done.failure) == (MigrationState.COMPLETED, "")
-
-
-@pytest.mark.parametrize(
-    ("for_ms", "recorded"), [(60_000, timedelta(0)), (1_000, timedelta(minutes=-2))]
-)
-async def test_anothers_migration_is_not_taken_for_one_that_never_began(
-    it: World, monkeypatch: pytest.MonkeyPatch, for_ms: int, recorded: timedelta
-) -> None:
-    """The service was killed before its call, or when that was refused, and another client
-    migrates the VM: since before, or only since much later."""
-    source, destination = it.drivers["a"], it.drivers["b"]
-    it.source.parameters["max-bandwidth"] = DIRTIED_BYTES_PER_S
-    await source.start_migration(MigrateOrder(VM, {}, {}), destination)
-
-    async def migrating_ms(_: UUID) -> int:
-        return for_ms
-
-    monkeypatch.setattr(source, "migrating_ms", migrating_ms)
-    step = Step(AfterIterations(0), StepAction.ABORT)
-    record = it.store.migrations.begin(
-        vm=VM, vm_name="vm", source="a", destination="b", steps=(step,)
-    )
-    it.store.migrations.update(record.id, state=MigrationState.PREPARING)
-    it.store.migrations.update(
-        record.id, state=MigrationState.STARTING, started_at=datetime.now(UTC) + recorded
-    )
-    await it.jobs.submit("migration", str(record.id))
-    done = await it.ended(record)
-    assert (done.state, done.step_records) == (MigrationState.FAILED, ())
-    assert "another client's" in done.failure
-    assert (await source.migration(VM)).status.running
-    assert "migrate_cancel" not in [command for command, _ in it.source.commands]
-
-
 async def test_one_at_a_time_for_each_vm(it: World) -> None:
-    record = await begin(it)
+    record = await it.begin()
     with pytest.raises((OperationInProgress, Blocked)):
         await it.migrations.start(VM, "b")
     await it.profile(downtime_limit_ms=700)
@@ -508,27 +249,6 @@ async def test_announcements_are_set_on_the_destination_alone(it: World) -> None
         assert [a["announce-rounds"] for a in sent if "announce-rounds" in a] == rounds
 
 
-async def test_abort_before_it_began(it: World) -> None:
-    record = it.store.migrations.begin(vm=VM, vm_name="vm", source="a", destination="b")
-    await it.jobs.stop()
-    asked = it.store.migrations.request_abort(record.id)
-    assert asked.abort is AbortState.REQUESTED
-    await it.job.finalize(str(record.id))
-    done = it.store.migrations.get(record.id)
-    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
-
-
-async def test_what_began_although_it_was_to_be_aborted_is_aborted(it: World) -> None:
-    """The abort came between the intent to start and QEMU's first sign, and cut the job."""
-    record = await begin(it)
-    await it.jobs.stop()
-    it.store.migrations.request_abort(record.id)
-    await it.job.finalize(str(record.id))
-    done = it.store.migrations.get(record.id)
-    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
-    assert not it.source.outgoing.status.running
-
-
 async def test_progress_never_goes_back(it: World) -> None:
     shares: list[float] = []
 
@@ -556,32 +276,3 @@ async def test_an_error_of_ours_still_completes_the_record(
     done = await it.migrate()
     assert done.state is MigrationState.FAILED
     assert only(it.drivers["a"]).status == "running"
-
-
-class _Resumed:
-    """The engine of a service that died, given the phases of the next one."""
-
-    def __new__(cls, it: World) -> "object":  # type: ignore[misc] # stands in for an engine
-        engine = it.jobs
-        engine._started = False
-        engine._runner = type(engine._runner)()
-        return engine
-
-
-assert issubclass(TooLate, VmtuneError)
-
-
-async def test_an_abort_that_the_job_has_sent_first_is_not_too_late(
-    it: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record = await begin(it)
-    abort = it.drivers["a"].abort_migration
-
-    async def second(vm: UUID) -> None:
-        await abort(vm)
-        await abort(vm)  # finds it ended
-
-    monkeypatch.setattr(it.drivers["a"], "abort_migration", second)
-    await it.migrations.abort(record.id)
-    done = await it.ended(record)
-    assert (done.state, done.abort) == (MigrationState.CANCELLED, AbortState.ABORTED)
