@@ -43,7 +43,8 @@ _FEWEST_CHANGED = 20
 """Of fewer pages their contents say too little."""
 _LEAST_SENT = 0.002
 """Of a page of zeros some 9 bytes are sent: its address and a flag."""
-_BUSY = (0.5, 1.0)
+LEAST_BUSY = 0.5
+_BUSY = (LEAST_BUSY, 1.0)
 """Of the CPU time that it may have, what a guest needs: a throttle slows it only below that. The
 first is likely; so the migrations of the dataset with auto-converge went best."""
 

@@ -10,6 +10,10 @@ deadline can cost more than a hard one that ends it soon. Of the throttles that 
 mildest of those that cost about the least. QEMU changes a throttle only at every second
 synchronisation: one that does not suffice is raised by much, and one is taken back only if the
 migration ends early without it.
+
+Auto-converge withholds CPU time, and a guest that does not need all of its CPU time does as much
+under a mild throttle as without. How much it needs shows only once it is throttled. So the first
+throttle has to suffice for a guest with much time to spare, unless there is time for another.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from vmtune.forecast.course import Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
+from vmtune.forecast.prospect import LEAST_BUSY
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.intent import TURN_MS, still_ms
 
@@ -38,6 +43,9 @@ _AMPLE = 0.65
 """An end within this share of the time left leaves time to see whether it comes."""
 _COST_SHARE = 1.25
 """Throttles that cost the guest about the least differ by this share."""
+_TRIED_PASSES = 3
+"""What a throttle without effect costs: QEMU heeds it at the second synchronisation, the one after
+that shows what it did, and the next throttle waits for another."""
 _WORTH_TAKING_BACK_MS = 1000.0
 """A throttle is taken back where the guest would otherwise lose more of its work."""
 
@@ -57,24 +65,35 @@ class Standing:
     now: Conditions
     left_ms: float
     spare_ms: float
-    _known: dict[tuple[int, float, float], Course] = field(
+    _known: dict[tuple[int, float, float, float], Course] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def course(self, limit_ms: int, throttle_percent: float, writes: float = 1.0) -> Course:
-        """What is expected with these settings, where the guest writes *writes* times as much."""
-        asked = (limit_ms, throttle_percent, writes)
+    @property
+    def pass_ms(self) -> float:
+        """How long sending takes that remains."""
+        return self.now.sending_ms(self.moment.remaining_bytes)
+
+    def course(
+        self, limit_ms: int, throttle_percent: float, writes: float = 1.0, busy_share: float = 1.0
+    ) -> Course:
+        """What is expected with these settings, where the guest writes *writes* times as much and
+        needs *busy_share* of its CPU time."""
+        asked = (limit_ms, throttle_percent, writes, busy_share)
         if asked not in self._known:
             self._known[asked] = self._follow(*asked)
         return self._known[asked]
 
-    def _follow(self, limit_ms: int, throttle_percent: float, writes: float) -> Course:
+    def _follow(
+        self, limit_ms: int, throttle_percent: float, writes: float, busy_share: float
+    ) -> Course:
         curve = self.curve
         if writes != 1.0:
             more = (DirtyPoint(p.after_ms, p.dirty_bytes * writes) for p in curve.points)
             curve = replace(curve, points=tuple(more))
         moment = replace(self.moment, throttle_percent=throttle_percent)
-        return follow(curve, moment, replace(self.now, downtime_limit_ms=limit_ms))
+        there = replace(self.now, downtime_limit_ms=limit_ms, busy_share=busy_share)
+        return follow(curve, moment, there)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +105,7 @@ class Scope:
     :param most_throttle_percent: 0: the guest must not be throttled.
     :param thrifty: silence is no goal: of limits that suffice the lowest is enough.
     :param turn_ms: for how long a throttled guest runs between two times of standing still.
+    :param by_time: the throttle withholds CPU time, and not what the guest dirties.
     """
 
     limit_ms: int
@@ -94,6 +114,7 @@ class Scope:
     most_throttle_percent: int
     thrifty: bool = False
     turn_ms: float = TURN_MS
+    by_time: bool = True
 
     def limits(self) -> Iterator[int]:
         """From the present to the highest."""
@@ -142,9 +163,9 @@ def choose_setting(scope: Scope, stands: Standing) -> Setting | None:
     return (
         _unthrottled(scope, stands, within_ms, _MORE)
         or _unthrottled(scope, stands, stands.left_ms * _AMPLE)
-        or _harder(scope, stands, within_ms, _MORE)
+        or _first(scope, stands, within_ms, _MORE)
         or _unthrottled(scope, stands, stands.left_ms)
-        or _harder(scope, stands, stands.left_ms)
+        or _first(scope, stands, stands.left_ms)
     )
 
 
@@ -191,8 +212,35 @@ def _unthrottled(
     return Setting(limit, 0, course, writes > 1.0)
 
 
-def _harder(
+def _first(
     scope: Scope, stands: Standing, within_ms: float, writes: float = 1.0
+) -> Setting | None:
+    """The first throttle. Where there is no time for another, it is one for a guest that needs
+    little of its CPU time, or the hardest."""
+    found = _harder(scope, stands, within_ms, writes)
+    if found is None or not scope.by_time or _time_for_another(scope, stands):
+        return found
+    hardest = scope.most_throttle_percent
+    limit = scope.throttled_limit_ms(hardest)
+    return _harder(scope, stands, within_ms, writes, LEAST_BUSY) or Setting(
+        limit, hardest, stands.course(limit, hardest), found.surely
+    )
+
+
+def _time_for_another(scope: Scope, stands: Standing) -> bool:
+    """Whether the hardest throttle would still end it if the first one had no effect."""
+    hardest = scope.most_throttle_percent
+    limit = scope.throttled_limit_ms(hardest)
+    course = stands.course(limit, hardest, busy_share=LEAST_BUSY)
+    return _in_time(course, stands.left_ms - _TRIED_PASSES * stands.pass_ms)
+
+
+def _harder(
+    scope: Scope,
+    stands: Standing,
+    within_ms: float,
+    writes: float = 1.0,
+    busy_share: float = 1.0,
 ) -> Setting | None:
     """A harder throttle, at the highest downtime limit, that costs the guest about the least.
 
@@ -205,10 +253,10 @@ def _harder(
     good: list[tuple[Setting, float]] = []
     for throttle in scope.harder():
         limit = scope.throttled_limit_ms(throttle)
-        course = stands.course(limit, throttle, writes)
+        course = stands.course(limit, throttle, writes, busy_share)
         if not _in_time(course, within_ms):
             continue
-        expected = course if writes == 1.0 else stands.course(limit, throttle)
+        expected = stands.course(limit, throttle, busy_share=busy_share)
         counted = expected if ends else course
         setting = Setting(limit, throttle, expected, writes > 1.0)
         good.append((setting, counted.left_ms * throttle))

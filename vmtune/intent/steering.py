@@ -253,6 +253,7 @@ def _scope(state: Steering) -> Scope:
         state.most_throttle_percent,
         thrifty=state.goals.max_silence_ms is None,
         turn_ms=TURN_MS if state.able.dirty_limit is None else state.able.dirty_limit.turn_ms,
+        by_time=state.able.dirty_limit is None,
     )
 
 

@@ -40,6 +40,7 @@ class Guest:
     :param seed: of these swings.
     :param vcpus: that write, each as much as the others.
     :param ring_bytes: what the dirty ring of each holds.
+    :param busy_share: of its CPU time, what it needs: auto-converge slows it only below that.
     """
 
     memory_bytes: float
@@ -50,6 +51,7 @@ class Guest:
     seed: int = 0
     vcpus: int = 1
     ring_bytes: int = 4 << 20
+    busy_share: float = 1.0
 
     def swings(self) -> Iterator[tuple[float, float]]:
         """The factors of its rate, and of the path's, one after the other."""
@@ -106,6 +108,10 @@ class _Throttle:
         raised = self.percent + self.step if self.percent else self.first
         self.percent = min(raised, self.most)
 
+    def does_share(self, guest: Guest) -> float:
+        """How much the guest does of what it would do if it were not held back."""
+        return min(1.0, (1 - self.percent / 100) / guest.busy_share)
+
     def writing(self, at_ms: int, bytes_per_s: float) -> None:
         """What the guest would write if it were not held back."""
 
@@ -137,6 +143,10 @@ class _Limit(_Throttle):
 
     def triggered(self) -> None:
         self.quota = self.wanted
+
+    def does_share(self, guest: Guest) -> float:
+        """It withholds what the guest writes, however little CPU time that takes."""
+        return 1 - self.percent / 100
 
     def writing(self, at_ms: int, bytes_per_s: float) -> None:
         each = bytes_per_s / self.vcpus
@@ -219,7 +229,7 @@ def run(
         remaining, sent = remaining - portion, sent + portion
         rate = guest.rate(at_ms / 1000) * faster
         throttle.writing(at_ms, rate)
-        wrote = rate * tick_s * (1 - throttle.percent / 100)
+        wrote = rate * tick_s * throttle.does_share(guest)
         unsynced = min(guest.region_bytes, unsynced + wrote)
         throttled.append(throttle.percent)
         if remaining <= fits(limit):

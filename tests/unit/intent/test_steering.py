@@ -19,6 +19,7 @@ from vmtune.intent.setting import Standing
 from vmtune.intent.steering import Abilities, Relax, Steering
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.intent import Goal, Intent, Means, Otherwise, still_ms
+from vmtune.model.migration.stated_intent import Beyond
 from vmtune.model.migration.steps import SetValues, StepAction
 from vmtune.testing.migration_simulation import MIB, Guest, Simulated, run
 
@@ -78,6 +79,27 @@ def test_throttles_only_where_the_limit_does_not_suffice() -> None:
     assert done.outcome == "completed"
     assert 30 <= max(done.throttled) <= 60
     assert max(steered(intent, guest(40)).throttled) <= 1
+
+
+@pytest.mark.parametrize("busy_share", [0.35, 0.4, 0.6, 1.0])
+@pytest.mark.parametrize("mib_per_s", [20, 22])
+def test_there_may_be_time_for_one_throttle_only(mib_per_s: float, busy_share: float) -> None:
+    """A mild throttle takes nothing from a guest that needs half of its CPU time. That shows two
+    passes later, when a hard one comes too late."""
+    there = Guest(
+        *(256 * MIB, 99 * MIB, lambda _: mib_per_s * MIB),
+        used_bytes=115 * MIB,
+        busy_share=busy_share,
+    )
+    intent = Intent(500, 20, 80, may=(Means.THROTTLE,))
+    start = Steering(intent, ALL, first_limit_ms(intent), beyond=Beyond(150, 20))
+    done = run(there, 24 * MIB, start)
+    assert done.outcome == "completed"
+    assert max(done.throttled) <= 80
+    roomy = replace(start, intent=replace(intent, deadline_s=120))
+    later = run(there, 24 * MIB, roomy)
+    assert later.outcome == "completed"
+    assert later.acts[0].action != done.acts[0].action, "with more time it begins more mildly"
 
 
 def test_holds_the_throttle_back_first() -> None:
