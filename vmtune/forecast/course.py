@@ -362,7 +362,7 @@ def follow(
             if not all_sent or throttle.percent > throttled:
                 settled_ms = left_ms
             stands = left_ms - settled_ms > max(_STANDS_MS, _STANDS_PERIODS * rhythm.period_ms)
-        elif throttle.may_rise:
+        elif throttle.may_rise or throttle.percent > throttled:
             stands = False
         if (stands and all_sent) or left_ms > LONGEST_MS:
             return Course(False, left_ms, 0.0, number, on_wire, least, throttle.percent)

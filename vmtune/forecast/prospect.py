@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from vmtune.forecast.course import Conditions, Course, Moment, follow
+from vmtune.forecast.course import AutoConverge, Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
 from vmtune.forecast.errors import USUAL, Errors
 from vmtune.forecast.held_memory import held_range
@@ -44,6 +44,8 @@ _FEWEST_CHANGED = 20
 _LEAST_SENT = 0.002
 """Of a page of zeros some 9 bytes are sent: its address and a flag."""
 LEAST_BUSY = 0.5
+_ANY_PERCENT = 1
+"""The trigger with which auto-converge throttles whatever the guest dirties."""
 _BUSY = (LEAST_BUSY, 1.0)
 """Of the CPU time that it may have, what a guest needs: a throttle slows it only below that. The
 first is likely; so the migrations of the dataset with auto-converge went best."""
@@ -285,14 +287,18 @@ def likely_course(
     throughput: Throughput,
     conditions: Conditions,
     compressed: bool = False,
-    throttle_percent: float = 0.0,
+    throttle_percent: int = 0,
+    busy_share: float = 1.0,
 ) -> Course:
     """The course by what is likely alone, without bounds: for comparing many conditions.
 
     :param throughput: of the path; takes the place of the conditions'.
     :param compressed: pages are compressed.
-    :param throttle_percent: of the guest's CPU time, withheld from the beginning on.
+    :param throttle_percent: of the guest's CPU time, withheld as soon as QEMU does that: from the
+        second synchronisation on. It takes the place of the conditions' throttle.
+    :param busy_share: of its CPU time, what the guest needs.
     """
+    held = AutoConverge(throttle_percent, throttle_percent, throttle_percent, _ANY_PERCENT)
     first_wire, wire, delta = _shares(probe, compressed, conditions.cache_bytes is not None)[1]
     there = replace(
         conditions,
@@ -302,9 +308,10 @@ def likely_course(
         wire_share=wire,
         delta_share=delta,
         limited=throughput.limited,
+        auto_converge=held if throttle_percent else None,
+        busy_share=busy_share,
     )
-    beginning = _beginning(probe, used_bytes(probe).likely)
-    return follow(probe.curve(), replace(beginning, throttle_percent=throttle_percent), there)
+    return follow(probe.curve(), _beginning(probe, used_bytes(probe).likely), there)
 
 
 def _beginning(probe: DirtyProbe, used: float) -> Moment:

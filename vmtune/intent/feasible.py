@@ -12,7 +12,7 @@ from vmtune.forecast.conditions import conditions_of
 from vmtune.forecast.course import Course
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
-from vmtune.forecast.prospect import first_share, likely_course, used_bytes
+from vmtune.forecast.prospect import LEAST_BUSY, first_share, likely_course, used_bytes
 from vmtune.intent.bounds import highest_limit_ms
 from vmtune.intent.pinned import contradiction, limit_of, throttle_of
 from vmtune.model.migration.intent import (
@@ -59,11 +59,13 @@ class Basis:
     pinned: Mapping[str, Value] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
 
-    def course(self, limit_ms: int, throttle_percent: int) -> Course:
-        """What is likely with a downtime limit and a throttle."""
+    def course(self, limit_ms: int, throttle_percent: int, busy_share: float = 1.0) -> Course:
+        """What is likely with a downtime limit and a throttle, of a guest that needs *busy_share*
+        of its CPU time."""
         asked = {"downtime_limit_ms": limit_ms, "auto_converge": False, "xbzrle": self.deltas}
         limits = conditions_of({**self.pinned, **asked})
-        return likely_course(self.probe, self.throughput, limits, self.compressed, throttle_percent)
+        on_path = (self.probe, self.throughput, limits, self.compressed)
+        return likely_course(*on_path, throttle_percent, busy_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,11 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
             f"{beyond.migrations} migrations"
         )
         return broken_by(said)
-    course = _course(intent, basis)
     deadline_ms = _deadline_ms(intent)
+    course = _course(intent, basis, busy_share=LEAST_BUSY)
+    spare = course.ends and basis.copy_ms + course.left_ms <= deadline_ms
+    if not spare:  # a guest that needs all of its CPU time is slowed more
+        course = _course(intent, basis)
     total_ms = basis.copy_ms + course.left_ms
     if course.ends and total_ms <= deadline_ms * _NEAR:
         sure = total_ms <= deadline_ms
@@ -109,8 +114,11 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
         sure &= silence is None or still_ms <= silence
         if needs is not None and _throttle_percent(intent, basis) > _throttle_allowed(intent):
             sure = False  # the user's throttle is harder
+        sure &= needs is None or spare
         took, still = _took(total_ms, basis), _time(still_ms)
         said = f"expected to end after {took}, with {still} of silence"
+        if needs is not None and not spare:
+            said += f", if the guest needs more than {100 * LEAST_BUSY:.0f} % of its CPU time"
         return Judgement(sure or None, needs, total_ms, still_ms, said)
     sending_ms = _sending_ms(basis) + _RESCUE_MS
     rescued_ms = basis.copy_ms + sending_ms
@@ -255,12 +263,14 @@ def _allowing(intent: Intent, more: Means) -> Intent:
     return replace(intent, may=may)
 
 
-def _course(intent: Intent, basis: Basis, throttle_percent: int | None = None) -> Course:
+def _course(
+    intent: Intent, basis: Basis, throttle_percent: int | None = None, busy_share: float = 1.0
+) -> Course:
     """By the highest throttle, or by *throttle_percent*."""
     limit = limit_of(basis.pinned)
     highest = highest_limit_ms(intent, basis.beyond) if limit is None else limit
     throttle = _throttle_percent(intent, basis) if throttle_percent is None else throttle_percent
-    return basis.course(highest, throttle)
+    return basis.course(highest, throttle, busy_share)
 
 
 def _throttle_percent(intent: Intent, basis: Basis) -> int:

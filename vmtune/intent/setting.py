@@ -212,9 +212,7 @@ def _unthrottled(
     return Setting(limit, 0, course, writes > 1.0)
 
 
-def _first(
-    scope: Scope, stands: Standing, within_ms: float, writes: float = 1.0
-) -> Setting | None:
+def _first(scope: Scope, stands: Standing, within_ms: float, writes: float = 1.0) -> Setting | None:
     """The first throttle. Where there is no time for another, it is one for a guest that needs
     little of its CPU time, or the hardest."""
     found = _harder(scope, stands, within_ms, writes)

@@ -86,10 +86,24 @@ def test_a_silence_that_holds_what_the_guest_works_on_is_kept() -> None:
 
 def test_throttling_is_needed_only_where_nothing_less_suffices() -> None:
     may = (Means.THROTTLE,)
-    slow = judge(Intent(300, 60, 60, may=may), basis(150))
+    slow = judge(Intent(300, 60, 80, may=may), basis(150))
     assert (slow.kept, slow.needs) == (True, Means.THROTTLE)
     assert judge(Intent(300, 60, 60, may=may), basis(20)).needs is None
     assert judge(Intent(300, 60, 60, may=()), basis(150)).kept is False
+
+
+def test_what_a_throttle_does_depends_on_the_guests_cpu_time() -> None:
+    """One that needs half of it does 0.8 of its work under a throttle of 60 %: too much here."""
+    found = judge(Intent(300, 60, 60, may=(Means.THROTTLE,)), basis(150))
+    assert (found.kept, found.needs) == (None, Means.THROTTLE)
+    assert "if the guest needs more than 50 % of its CPU time" in found.reason
+
+
+def test_a_throttle_begins_with_the_second_synchronisation() -> None:
+    """QEMU heeds none before: two passes go by, and the third is the first that dirties less."""
+    throttled = basis(150).course(300, 80)
+    assert throttled.ends
+    assert throttled.left_ms > 1.7 * basis(0).course(300, 0).left_ms
 
 
 def test_postcopy_counts_only_where_it_may_be_used() -> None:
@@ -156,13 +170,13 @@ def test_what_steering_may_not_change_is_not_counted_on() -> None:
     busy = basis(200, region_mib=20)
     assert judge(Intent(500, 60), busy).kept is True
     assert judge(Intent(500, 60), replace(busy, pinned={"downtime_limit_ms": 20})).kept is False
-    slow = Intent(300, 60, 60, may=(Means.THROTTLE,))
+    slow = Intent(300, 60, 80, may=(Means.THROTTLE,))
     assert judge(slow, basis(150)).kept is True
     off = replace(basis(150), pinned={"auto_converge": False})
     assert judge(slow, off).kept is False
     own = replace(basis(150), pinned={"auto_converge": True})
     assert judge(slow, own).kept is None, "the user's throttle may withhold 99 %"
-    mild = {"auto_converge": True, "max_cpu_throttle_percent": 60}
+    mild = {"auto_converge": True, "max_cpu_throttle_percent": 80}
     assert judge(slow, replace(own, pinned=mild)).kept is True
 
 
