@@ -4,9 +4,12 @@ Workloads are drawn from ``SEED=``, and in each block every arm migrates each wo
 order of its own: by intent, and by the shipped profiles of others. A block's guest goes to and fro.
 The links between the hosts' network namespaces carry what was drawn, and each migration may use all
 of it. The silence is the longest gap of the guest's heartbeat, the slowdown the hardest throttle
-that samples saw. What goes on beyond its deadline is aborted, and has not kept it. Each workload
-also has an intent that cannot be kept, since all of its memory takes twice the deadline to send: is
-that refused beforehand?
+that samples saw. What goes on beyond its deadline is aborted, and has not kept it.
+
+Whether a throttle suffices depends on how much of its CPU time a guest needs on this machine. So
+the slowdown that is allowed is raised, before the blocks, until a migration that is throttled by it
+from the start keeps the other goals. Each workload also has an intent that cannot be kept, since
+all of its memory takes twice the deadline to send: is that refused beforehand?
 
 Two workloads, one block and three rivals by default, some 6 minutes; ``FULL=1``, or a file of
 RESULTS: six workloads, ten BLOCKS, all rivals. What RESULTS has is not done again, so that it can
@@ -30,11 +33,19 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.perf.intent_drawn import (
+    BEAT_MS,
+    KINDS,
+    SLOWDOWNS_PERCENT,
+    Drawn,
+    drawn,
+    with_slowdown,
+)
 from tests.perf.intent_results import (
     OURS,
     REFUSED,
@@ -50,7 +61,6 @@ from tests.support.live import ENDED, Live, live, wait_for
 from vmtune import lab
 from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.client.connection.errors import ClientError
-from vmtune.model.workload import Workload
 
 MIB = 1 << 20
 T = TypeVar("T")
@@ -67,8 +77,10 @@ ALL = (
     *("kubevirt", "kubevirt-postcopy", "kubevirt-vep-248", "kubevirt-vep-291"),
 )
 BLOCKS = 10
-KINDS = ("steady", "fast", "skewed", "bursts", "slow", "wide")
-_BEAT_MS = 5
+_FIRST_DOWNTIME_SHARE = 0.6
+"""Of the silence that is allowed, the downtime limit of a migration that shows what is feasible."""
+_FEASIBLE_SHARE = 0.75
+"""It ends within this share of the deadline."""
 _LATE_S = 1.0
 _SETTLED_S = 1.0
 _IDLE_FOR_S = 15.0
@@ -80,51 +92,6 @@ _FAILURES = 3
 _BEFORE_QEMU = ("queued", "preparing", "starting")
 _LOOK_EVERY_S, _BEGUN_EVERY_S = 2.0, 0.1
 """Who looks more often is what the service is busy with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A workload with its link and its intents."""
-
-    kind: str
-    workload: Workload
-    link_mib_per_s: int
-    intent: dict[str, Any]  # JSON
-    infeasible: dict[str, Any]
-
-    @property
-    def first_pass_s(self) -> float:
-        """How long the guest needs to write to all of its region. Before that there is less to
-        send, and the arm for which the guest is measured first would have the most."""
-        work = self.workload
-        return work.region_bytes / (work.dirty_mb_per_s * 1e6) + work.idle_ms / 1000
-
-
-def drawn(seed: str, number: int) -> Drawn:
-    """Workload *number* of *seed*."""
-    chance = random.Random(f"{seed}/{number}")
-    kind = KINDS[number % len(KINDS)]
-    link = chance.choice((24, 32, 48))
-    region = round({"wide": 4.0}.get(kind, 2.6) * link * chance.uniform(0.8, 1.2))
-    share = {"slow": 0.3, "steady": 1.2, "fast": 4.0, "wide": 0.9}.get(kind, 1.5)
-    rate = max(1, round(link * share * chance.uniform(0.8, 1.2)))
-    workload = Workload(
-        region_bytes=region * MIB,
-        dirty_mb_per_s=rate,
-        idle_ms=chance.choice((200, 500)) if kind == "bursts" else 0,
-        skew_percent=chance.choice((50, 80)) if kind == "skewed" else 0,
-        beat_ms=_BEAT_MS,
-    )
-    intent = {
-        "max_bandwidth_bytes_per_s": link * MIB,
-        "max_silence_ms": chance.choice((500, 800, 1200)),
-        "deadline_s": chance.choice((20, 30, 40)),
-        # Auto-converge exceeds it in time. A guest that writes 4 times as fast needs more.
-        "max_slowdown_percent": 95 if kind == "fast" else chance.choice((70, 80, 90)),
-        "may": ["throttle"],
-    }
-    too_soon = {**intent, "max_silence_ms": 100, "deadline_s": max(1, region // link // 2)}
-    return Drawn(kind, workload, link, intent, too_soon)
 
 
 def cap(it: Live, mib_per_s: int) -> None:
@@ -165,7 +132,7 @@ def guest(it: Live, one: Drawn) -> Iterator[Guest]:
     """A guest that has written to all of its region."""
     name = f"intent-{one.kind}"
     with folder() as where:
-        listener = GuestListener(where, _BEAT_MS)
+        listener = GuestListener(where, BEAT_MS)
         try:
             settings = lab.VmSettings(
                 name=name, memory_bytes=MEMORY_BYTES, workload=one.workload, listener=where
@@ -288,14 +255,54 @@ def measured(
     cpu = max(0.0, cpu_s - idle * took_s)
     return Done(
         *(*key[:2], one.kind, *key[2:], record["state"], total, silence, hardest, lost),
-        *(cpu, took_s, kept, refused, busy),
+        *(cpu, took_s, kept, refused, busy, one.intent["max_slowdown_percent"]),
+    )
+
+
+def feasible(it: Live, one: Drawn) -> Drawn:
+    """*one* with as much slowdown, at least what was drawn, as a migration needs that is throttled
+    by it from the start, to keep the other goals with time to spare."""
+    drawn_percent = one.intent["max_slowdown_percent"]
+    with guest(it, one) as there:
+        for percent in (each for each in SLOWDOWNS_PERCENT if each >= drawn_percent):
+            found = with_slowdown(one, percent)
+            if kept_throttled(there, found):
+                return found
+    raise RuntimeError(f"workload {one} cannot keep its intent by any throttle: another SEED")
+
+
+def kept_throttled(there: Guest, one: Drawn) -> bool:
+    """Whether a migration with the hardest throttle that its intent allows keeps the rest."""
+    it, side, goals = there.it, there.side, one.intent
+    if side is None:
+        raise RuntimeError("the guest does not run")
+    values = {
+        "auto_converge": True,
+        "throttle_trigger_threshold_percent": 1,
+        "cpu_throttle_initial_percent": goals["max_slowdown_percent"],
+        "max_cpu_throttle_percent": goals["max_slowdown_percent"],
+        "downtime_limit_ms": round(goals["max_silence_ms"] * _FIRST_DOWNTIME_SHARE),
+        "max_bandwidth_bytes_per_s": goals["max_bandwidth_bytes_per_s"],
+    }
+    within_s = goals["deadline_s"] * _FEASIBLE_SHARE
+    begun = time.monotonic()
+    there.listener.watch(True)
+    record, *_ = migrate(it, there.vm, {"a": "b", "b": "a"}[side], {"values": values}, within_s)
+    silence = max((gap.duration_ms for gap in there.listener.silences(begun)), default=0.0)
+    there.listener.watch(False)
+    return bool(
+        record["state"] == "completed"
+        and record["totals"]["total_time_ms"] <= within_s * 1000
+        and silence <= goals["max_silence_ms"]
     )
 
 
 def wrongly_refused(key: Key, one: Drawn, refused: tuple[bool, bool] | None) -> Done:
     """An intent that can be kept, and did not get its migration: it was not kept."""
     ours = (True, refused[1]) if refused is not None else None
-    return Done(*key[:2], one.kind, *key[2:], REFUSED, 0.0, 0.0, 0, 0.0, 0.0, 0.0, False, ours)
+    none = (0.0, 0.0, 0, 0.0, 0.0, 0.0)
+    slowdown = one.intent["max_slowdown_percent"]
+    return Done(*key[:2], one.kind, *key[2:], REFUSED, *none, False, ours, 0.0, slowdown)
 
 
 def _busy_s() -> float:
@@ -331,9 +338,14 @@ def lane(
     with folder() as state, live(state, number=95 - number) as it:
         templates = {each["name"]: each for each in it.client.get(query)["items"]}
         idle = idle_cpus(it)
+        mine = {drawn_as: drawn(SEED, drawn_as) for drawn_as in range(number, workloads, LANES)}
+        for drawn_as, one in mine.items():
+            known = results.slowdown_percent(SEED, drawn_as)
+            cap(it, one.link_mib_per_s)
+            mine[drawn_as] = feasible(it, one) if known is None else with_slowdown(one, known)
+            print(f"{drawn_as}: {mine[drawn_as].intent}", flush=True)
         for block in range(blocks):
-            for drawn_as in range(number, workloads, LANES):
-                one = drawn(SEED, drawn_as)
+            for drawn_as, one in mine.items():
                 cap(it, one.link_mib_per_s)
                 shuffled = random.Random(f"{SEED}/{drawn_as}/{block}").sample(arms, len(arms))
                 keys: list[Key] = [(SEED, drawn_as, block, arm) for arm in shuffled]

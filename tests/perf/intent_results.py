@@ -35,6 +35,7 @@ class Done:
         to do.
     :param busy_percent: of all cores, how much was busy meanwhile: near 100, migrations side by
         side disturb each other.
+    :param slowdown_percent: that the intent allows.
     :param refused: by intent: whether the plan refuses the intent that can be kept, and the one
         that cannot; None for others.
     """
@@ -54,6 +55,7 @@ class Done:
     kept: bool
     refused: tuple[bool, bool] | None = None
     busy_percent: float = 0.0
+    slowdown_percent: int = 0
 
     @property
     def key(self) -> Key:
@@ -76,6 +78,13 @@ class Results:
     def has(self, key: Key) -> bool:
         """Whether it was done already."""
         return any(each.key == key for each in self.done)
+
+    def slowdown_percent(self, seed: str, number: int) -> int | None:
+        """What the intent of a workload allows; None where it was not migrated yet."""
+        for each in self.done:
+            if (each.seed, each.number) == (seed, number):
+                return each.slowdown_percent
+        return None
 
     def add(self, done: Done) -> None:
         """Keep it."""

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.perf import intent as benchmark
-from tests.perf.intent import ALL, FEW, KINDS, MIB, drawn, lane, order, patiently, wrongly_refused
+from tests.perf.intent import ALL, FEW, MIB, lane, order, patiently, wrongly_refused
+from tests.perf.intent_drawn import KINDS, drawn, with_slowdown
 from tests.perf.intent_results import OURS, Done, Key, Results, checks_of, whole_blocks
 from tests.perf.intent_table import rivals, tables
 from vmtune.client.connection.errors import Refused
@@ -91,6 +92,35 @@ def test_an_intent_that_is_refused_is_not_asked_for_again_and_was_not_kept() -> 
     assert list(tables([done, rival]))
 
 
+@pytest.mark.parametrize(("needed", "found"), [(70, 80), (85, 90), (95, 95), (99, None)])
+def test_as_much_slowdown_is_allowed_as_a_throttle_from_the_start_needs(
+    monkeypatch: pytest.MonkeyPatch, needed: int, found: int | None
+) -> None:
+    monkeypatch.setattr(benchmark, "guest", lambda *_: nullcontext())
+    monkeypatch.setattr(
+        benchmark,
+        "kept_throttled",
+        lambda _, one: one.intent["max_slowdown_percent"] >= needed,
+    )
+    one = with_slowdown(drawn("7", 0), 80)
+    if found is None:
+        with pytest.raises(RuntimeError, match="another SEED"):
+            benchmark.feasible(None, one)  # type: ignore[arg-type] # nothing is asked of it
+        return
+    allowed = benchmark.feasible(None, one)  # type: ignore[arg-type] # likewise
+    assert allowed.intent["max_slowdown_percent"] == found
+    assert allowed.infeasible["max_slowdown_percent"] == found
+    assert allowed.workload == one.workload
+
+
+def test_a_campaign_goes_on_with_the_slowdown_that_it_began_with(tmp_path: Path) -> None:
+    results = Results(tmp_path / "done")
+    assert results.slowdown_percent("7", 0) is None
+    results.add(replace(ONE, slowdown_percent=90))
+    assert Results(tmp_path / "done").slowdown_percent("7", 0) == 90
+    assert results.slowdown_percent("7", 1) is None
+
+
 def test_a_fault_costs_one_guest_and_not_the_campaign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +142,7 @@ def test_a_fault_costs_one_guest_and_not_the_campaign(
     monkeypatch.setattr(benchmark, "idle_cpus", lambda _: 0.0)
     monkeypatch.setattr(benchmark, "cap", lambda *_: None)
     monkeypatch.setattr(benchmark, "measured", measured)
+    monkeypatch.setattr(benchmark, "feasible", lambda _, one: one)
     results = Results(tmp_path / "done")
     lane(0, 2, 2, ARMS, results, float("inf"))
     assert len(results.done) == len(set(each.key for each in results.done)) == 8
