@@ -13,8 +13,8 @@ all of its memory takes twice the deadline to send: is that refused beforehand?
 
 Two workloads, one block and three rivals by default, some 6 minutes; ``FULL=1``, or a file of
 RESULTS: six workloads, ten BLOCKS, all rivals. What RESULTS has is not done again, so that it can
-be stopped and go on. ``MINUTES=`` begins nothing after so many. ``LANES=`` are labs side by side,
-each with workloads of its own. ``RIVALS=`` names some of the profiles; auto-converge is always
+be stopped and go on. ``MINUTES=`` begins nothing after so many. ``LANES=`` are labs side by side
+that take one block after the other. ``RIVALS=`` names some of the profiles; auto-converge is always
 needed. The machine should have nothing else to do. ``python -m tests.perf.intent_table RESULTS``
 makes the tables of docs/benchmarks.md.
 
@@ -25,12 +25,15 @@ makes the tables of docs/benchmarks.md.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import subprocess
 import sys
+import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -61,6 +64,7 @@ from tests.support.live import ENDED, Live, live, wait_for
 from vmtune import lab
 from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.client.connection.errors import ClientError
+from vmtune.model.migration.intent import still_ms
 
 MIB = 1 << 20
 T = TypeVar("T")
@@ -78,7 +82,8 @@ ALL = (
 )
 BLOCKS = 10
 _FIRST_DOWNTIME_SHARE = 0.6
-"""Of the silence that is allowed, the downtime limit of a migration that shows what is feasible."""
+"""Of the silence that is allowed, less what a throttled guest stands still at a time, the downtime
+limit of a migration that shows what is feasible."""
 _FEASIBLE_SHARE = 0.75
 """It ends within this share of the deadline."""
 _LATE_S = 1.0
@@ -276,12 +281,13 @@ def kept_throttled(there: Guest, one: Drawn) -> bool:
     it, side, goals = there.it, there.side, one.intent
     if side is None:
         raise RuntimeError("the guest does not run")
+    still = goals["max_silence_ms"] - still_ms(goals["max_slowdown_percent"])
     values = {
         "auto_converge": True,
         "throttle_trigger_threshold_percent": 1,
         "cpu_throttle_initial_percent": goals["max_slowdown_percent"],
         "max_cpu_throttle_percent": goals["max_slowdown_percent"],
-        "downtime_limit_ms": round(goals["max_silence_ms"] * _FIRST_DOWNTIME_SHARE),
+        "downtime_limit_ms": round(still * _FIRST_DOWNTIME_SHARE),
         "max_bandwidth_bytes_per_s": goals["max_bandwidth_bytes_per_s"],
     }
     within_s = goals["deadline_s"] * _FEASIBLE_SHARE
@@ -325,45 +331,63 @@ def _cpu_s(pid: int) -> float:
     return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def lane(
-    number: int,
-    workloads: int,
-    blocks: int,
-    arms: Sequence[str],
-    results: Results,
-    until: float,
-) -> None:
-    """Each of the LANES-th workloads in a lab of their own, block after block."""
+class Plan:
+    """The blocks of each workload that lanes take one after the other."""
+
+    def __init__(self, workloads: int, blocks: int, results: Results) -> None:
+        self._left = deque(itertools.product(range(blocks), range(workloads)))
+        self._results = results
+        self._workloads = [drawn(SEED, number) for number in range(workloads)]
+        self._first = [threading.Lock() for _ in range(workloads)]
+        self._feasible = set[int]()
+
+    def take(self) -> tuple[int, int] | None:
+        """A block's number and its workload's, which no other lane gets."""
+        with contextlib.suppress(IndexError):
+            return self._left.popleft()
+        return None
+
+    def workload(self, it: Live, number: int) -> Drawn:
+        """As it was drawn, with as much slowdown as it needs."""
+        with self._first[number]:
+            one, known = self._workloads[number], self._results.slowdown_percent(SEED, number)
+            if number not in self._feasible:
+                one = feasible(it, one) if known is None else with_slowdown(one, known)
+                self._workloads[number] = one
+                self._feasible.add(number)
+                print(f"{number}: {one}", flush=True)
+            return one
+
+
+def lane(number: int, plan: Plan, arms: Sequence[str], results: Results, until: float) -> None:
+    """One block after the other, in a lab of its own."""
     query = f"/profile-templates?memory_bytes={MEMORY_BYTES}"
     with folder() as state, live(state, number=95 - number) as it:
         templates = {each["name"]: each for each in it.client.get(query)["items"]}
         idle = idle_cpus(it)
-        mine = {drawn_as: drawn(SEED, drawn_as) for drawn_as in range(number, workloads, LANES)}
-        for drawn_as, one in mine.items():
-            known = results.slowdown_percent(SEED, drawn_as)
-            cap(it, one.link_mib_per_s)
-            mine[drawn_as] = feasible(it, one) if known is None else with_slowdown(one, known)
-            print(f"{drawn_as}: {mine[drawn_as].intent}", flush=True)
-        for block in range(blocks):
-            for drawn_as, one in mine.items():
-                cap(it, one.link_mib_per_s)
-                shuffled = random.Random(f"{SEED}/{drawn_as}/{block}").sample(arms, len(arms))
-                keys: list[Key] = [(SEED, drawn_as, block, arm) for arm in shuffled]
-                failures = 0
-                while left := [key for key in keys if not results.has(key)]:
-                    if time.monotonic() > until:
-                        return
-                    try:
-                        for done in migrations(it, one, left, templates, idle, until):
-                            results.add(done)
-                            print(done, flush=True)
-                            failures = 0
-                    except Exception:
-                        # Another guest: one fault must not cost the rest of the campaign.
-                        failures += 1
-                        if failures >= _FAILURES:
-                            raise
-                        traceback.print_exc()
+        while (taken := plan.take()) is not None:
+            block, drawn_as = taken
+            shuffled = random.Random(f"{SEED}/{drawn_as}/{block}").sample(arms, len(arms))
+            keys: list[Key] = [(SEED, drawn_as, block, arm) for arm in shuffled]
+            if all(results.has(key) for key in keys):
+                continue
+            cap(it, drawn(SEED, drawn_as).link_mib_per_s)
+            one = plan.workload(it, drawn_as)
+            failures = 0
+            while left := [key for key in keys if not results.has(key)]:
+                if time.monotonic() > until:
+                    return
+                try:
+                    for done in migrations(it, one, left, templates, idle, until):
+                        results.add(done)
+                        print(done, flush=True)
+                        failures = 0
+                except Exception:
+                    # Another guest: one fault must not cost the rest of the campaign.
+                    failures += 1
+                    if failures >= _FAILURES:
+                        raise
+                    traceback.print_exc()
 
 
 def migrations(
@@ -390,11 +414,8 @@ def main() -> None:
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(LANES) as pool:
         file = Path(sys.argv[1]) if len(sys.argv) > 1 else stack.enter_context(folder()) / "done"
         results = Results(file)
-        for number in range(workloads):
-            print(f"{number}: {drawn(SEED, number)}", flush=True)
-        lanes = [
-            pool.submit(lane, n, workloads, blocks, arms, results, until) for n in range(LANES)
-        ]
+        plan = Plan(workloads, blocks, results)
+        lanes = [pool.submit(lane, n, plan, arms, results, until) for n in range(LANES)]
         broken = [error for each in lanes if (error := each.exception()) is not None]
         for error in broken:  # what the other lanes have measured counts
             traceback.print_exception(error)
