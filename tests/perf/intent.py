@@ -13,10 +13,10 @@ all of its memory takes twice the deadline to send: is that refused beforehand?
 
 Two workloads, one block and three rivals by default, some 6 minutes; ``FULL=1``, or a file of
 RESULTS: six workloads, ten BLOCKS, all rivals. What RESULTS has is not done again, so that it can
-be stopped and go on. ``MINUTES=`` begins nothing after so many. ``LANES=`` are labs side by side
-that take one block after the other. ``RIVALS=`` names some of the profiles; auto-converge is always
-needed. The machine should have nothing else to do. ``python -m tests.perf.intent_table RESULTS``
-makes the tables of docs/benchmarks.md.
+be stopped and go on. ``MINUTES=`` begins nothing after so many. ``LANES=`` are labs side by side,
+each of which has some blocks of one workload. ``RIVALS=`` names some of the profiles; auto-converge
+is always needed. The machine should have nothing else to do. ``python -m tests.perf.intent_table
+RESULTS`` makes the tables of docs/benchmarks.md.
 
     SEED=1 LANES=3 MINUTES=55 RIVALS="auto-converge nova-force" \\
         python -m tests.perf.intent [RESULTS [BLOCKS]]
@@ -25,12 +25,10 @@ makes the tables of docs/benchmarks.md.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import random
 import subprocess
 import sys
-import threading
 import time
 import traceback
 from collections import deque
@@ -331,63 +329,68 @@ def _cpu_s(pid: int) -> float:
     return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class Plan:
-    """The blocks of each workload that lanes take one after the other."""
-
-    def __init__(self, workloads: int, blocks: int, results: Results) -> None:
-        self._left = deque(itertools.product(range(blocks), range(workloads)))
-        self._results = results
-        self._workloads = [drawn(SEED, number) for number in range(workloads)]
-        self._first = [threading.Lock() for _ in range(workloads)]
-        self._feasible = set[int]()
-
-    def take(self) -> tuple[int, int] | None:
-        """A block's number and its workload's, which no other lane gets."""
-        with contextlib.suppress(IndexError):
-            return self._left.popleft()
-        return None
-
-    def workload(self, it: Live, number: int) -> Drawn:
-        """As it was drawn, with as much slowdown as it needs."""
-        with self._first[number]:
-            one, known = self._workloads[number], self._results.slowdown_percent(SEED, number)
-            if number not in self._feasible:
-                one = feasible(it, one) if known is None else with_slowdown(one, known)
-                self._workloads[number] = one
-                self._feasible.add(number)
-                print(f"{number}: {one}", flush=True)
-            return one
+Part = tuple[int, range]
+"""A workload's number, and some of its blocks."""
 
 
-def lane(number: int, plan: Plan, arms: Sequence[str], results: Results, until: float) -> None:
-    """One block after the other, in a lab of its own."""
+def parts(workloads: int, blocks: int) -> deque[Part]:
+    """Halves of the workloads' blocks: lanes that take one after the other end at about the same
+    time."""
+    first = range((blocks + 1) // 2)
+    halves = (first, range(len(first), blocks))
+    return deque((number, half) for half in halves if half for number in range(workloads))
+
+
+def lane(
+    number: int, left: deque[Part], arms: Sequence[str], results: Results, until: float
+) -> None:
+    """One part after the other of what is *left*, each in a lab of its own: what the service learns
+    of a path would be wrong for links that carry more or less."""
+    while time.monotonic() < until:
+        try:
+            drawn_as, blocks = left.popleft()
+        except IndexError:
+            return
+        with folder() as state, live(state, number=95 - number) as it:
+            part(it, drawn_as, blocks, arms, results, until)
+
+
+def part(
+    it: Live, drawn_as: int, blocks: range, arms: Sequence[str], results: Results, until: float
+) -> None:
+    """Some blocks of a workload."""
+    keys_of: dict[int, list[Key]] = {
+        block: [
+            (SEED, drawn_as, block, arm)
+            for arm in random.Random(f"{SEED}/{drawn_as}/{block}").sample(arms, len(arms))
+        ]
+        for block in blocks
+    }
+    if all(results.has(key) for keys in keys_of.values() for key in keys):
+        return
     query = f"/profile-templates?memory_bytes={MEMORY_BYTES}"
-    with folder() as state, live(state, number=95 - number) as it:
-        templates = {each["name"]: each for each in it.client.get(query)["items"]}
-        idle = idle_cpus(it)
-        while (taken := plan.take()) is not None:
-            block, drawn_as = taken
-            shuffled = random.Random(f"{SEED}/{drawn_as}/{block}").sample(arms, len(arms))
-            keys: list[Key] = [(SEED, drawn_as, block, arm) for arm in shuffled]
-            if all(results.has(key) for key in keys):
-                continue
-            cap(it, drawn(SEED, drawn_as).link_mib_per_s)
-            one = plan.workload(it, drawn_as)
-            failures = 0
-            while left := [key for key in keys if not results.has(key)]:
-                if time.monotonic() > until:
-                    return
-                try:
-                    for done in migrations(it, one, left, templates, idle, until):
-                        results.add(done)
-                        print(done, flush=True)
-                        failures = 0
-                except Exception:
-                    # Another guest: one fault must not cost the rest of the campaign.
-                    failures += 1
-                    if failures >= _FAILURES:
-                        raise
-                    traceback.print_exc()
+    templates = {each["name"]: each for each in it.client.get(query)["items"]}
+    idle = idle_cpus(it)
+    one, known = drawn(SEED, drawn_as), results.slowdown_percent(SEED, drawn_as)
+    cap(it, one.link_mib_per_s)
+    one = feasible(it, one) if known is None else with_slowdown(one, known)
+    print(f"{drawn_as}: {one}", flush=True)
+    failures = 0
+    for keys in keys_of.values():
+        while left := [key for key in keys if not results.has(key)]:
+            if time.monotonic() > until:
+                return
+            try:
+                for done in migrations(it, one, left, templates, idle, until):
+                    results.add(done)
+                    print(done, flush=True)
+                    failures = 0
+            except Exception:
+                # Another guest: one fault must not cost the rest of the campaign.
+                failures += 1
+                if failures >= _FAILURES:
+                    raise
+                traceback.print_exc()
 
 
 def migrations(
@@ -414,8 +417,8 @@ def main() -> None:
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(LANES) as pool:
         file = Path(sys.argv[1]) if len(sys.argv) > 1 else stack.enter_context(folder()) / "done"
         results = Results(file)
-        plan = Plan(workloads, blocks, results)
-        lanes = [pool.submit(lane, n, plan, arms, results, until) for n in range(LANES)]
+        left = parts(workloads, blocks)
+        lanes = [pool.submit(lane, n, left, arms, results, until) for n in range(LANES)]
         broken = [error for each in lanes if (error := each.exception()) is not None]
         for error in broken:  # what the other lanes have measured counts
             traceback.print_exception(error)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.perf import intent as benchmark
-from tests.perf.intent import ALL, FEW, MIB, lane, order, patiently, wrongly_refused
-from tests.perf.intent_drawn import KINDS, Drawn, drawn, with_slowdown
+from tests.perf.intent import ALL, FEW, MIB, lane, order, parts, patiently, wrongly_refused
+from tests.perf.intent_drawn import KINDS, drawn, with_slowdown
 from tests.perf.intent_results import OURS, Done, Key, Results, checks_of, whole_blocks
 from tests.perf.intent_table import rivals, tables
 from vmtune.client.connection.errors import Refused
@@ -113,27 +113,11 @@ def test_as_much_slowdown_is_allowed_as_a_throttle_from_the_start_needs(
     assert allowed.workload == one.workload
 
 
-def test_each_block_is_taken_once_and_each_workload_tried_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tried = []
-
-    def feasible(_: object, one: Drawn) -> Drawn:
-        tried.append(one.kind)
-        return with_slowdown(one, 95)
-
-    monkeypatch.setattr(benchmark, "feasible", feasible)
-    results = Results(tmp_path / "done")
-    results.add(replace(ONE, seed=benchmark.SEED, number=1, slowdown_percent=90))
-    plan = benchmark.Plan(2, 2, results)
-    taken = list(iter(plan.take, None))
-    assert taken == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    allowed = [
-        plan.workload(None, number).intent["max_slowdown_percent"]  # type: ignore[arg-type] # unasked
-        for _, number in taken
-    ]
-    assert allowed == [95, 90, 95, 90]
-    assert tried == ["steady"]
+@pytest.mark.parametrize("blocks", [1, 2, 9, 10])
+def test_each_block_of_each_workload_is_in_one_part(blocks: int) -> None:
+    every = [(number, block) for number, some in parts(6, blocks) for block in some]
+    assert sorted(every) == [(number, block) for number in range(6) for block in range(blocks)]
+    assert max(len(some) for _, some in parts(6, blocks)) <= (blocks + 1) // 2
 
 
 def test_a_campaign_goes_on_with_the_slowdown_that_it_began_with(tmp_path: Path) -> None:
@@ -167,11 +151,11 @@ def test_a_fault_costs_one_guest_and_not_the_campaign(
     monkeypatch.setattr(benchmark, "measured", measured)
     monkeypatch.setattr(benchmark, "feasible", lambda _, one: one)
     results = Results(tmp_path / "done")
-    lane(0, benchmark.Plan(2, 2, results), ARMS, results, float("inf"))
+    lane(0, parts(2, 2), ARMS, results, float("inf"))
     assert len(results.done) == len(set(each.key for each in results.done)) == 8
     faults += [OSError("no lab")] * 3
     with pytest.raises(OSError, match="no lab"):
-        lane(0, benchmark.Plan(2, 3, results), ARMS, results, float("inf"))
+        lane(0, parts(2, 3), ARMS, results, float("inf"))
 
 
 def test_what_is_kept_and_what_is_not_is_counted() -> None:
