@@ -84,6 +84,8 @@ _FIRST_DOWNTIME_SHARE = 0.6
 limit of a migration that shows what is feasible."""
 _FEASIBLE_SHARE = 0.75
 """It ends within this share of the deadline."""
+_TRIES = 2
+"""Other labs may have disturbed one."""
 _LATE_S = 1.0
 _SETTLED_S = 1.0
 _IDLE_FOR_S = 15.0
@@ -269,7 +271,7 @@ def feasible(it: Live, one: Drawn) -> Drawn:
     with guest(it, one) as there:
         for percent in (each for each in SLOWDOWNS_PERCENT if each >= drawn_percent):
             found = with_slowdown(one, percent)
-            if kept_throttled(there, found):
+            if any(kept_throttled(there, found) for _ in range(_TRIES)):
                 return found
     raise RuntimeError(f"workload {one} cannot keep its intent by any throttle: another SEED")
 
@@ -289,6 +291,8 @@ def kept_throttled(there: Guest, one: Drawn) -> bool:
         "max_bandwidth_bytes_per_s": goals["max_bandwidth_bytes_per_s"],
     }
     within_s = goals["deadline_s"] * _FEASIBLE_SHARE
+    time.sleep(_SETTLED_S)
+    there.listener.forget_silences()
     begun = time.monotonic()
     there.listener.watch(True)
     record, *_ = migrate(it, there.vm, {"a": "b", "b": "a"}[side], {"values": values}, within_s)
