@@ -42,6 +42,7 @@ from typing import Any, TypeVar
 from tests.perf.intent_drawn import (
     BEAT_MS,
     KINDS,
+    MIB,
     SLOWDOWNS_PERCENT,
     Drawn,
     drawn,
@@ -64,7 +65,6 @@ from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.client.connection.errors import ClientError
 from vmtune.model.migration.intent import still_ms
 
-MIB = 1 << 20
 T = TypeVar("T")
 SEED = os.environ.get("SEED", "1")
 FULL = bool(os.environ.get("FULL"))
@@ -94,6 +94,7 @@ _STANDS_S = 120.0
 """What neither begins nor ends within this is left, and its guest with it."""
 _FAILURES = 3
 """So many in a row that are no migration's end one lane is left."""
+_AWAY = {"a": "b", "b": "a"}
 _BEFORE_QEMU = ("queued", "preparing", "starting")
 _LOOK_EVERY_S, _BEGUN_EVERY_S = 2.0, 0.1
 """Who looks more often is what the service is busy with."""
@@ -208,6 +209,20 @@ def is_infeasible(error: ClientError) -> bool:
     return any(problem.code == "intent_infeasible" for problem in error.problems)
 
 
+@contextlib.contextmanager
+def watched(listener: GuestListener) -> Iterator[Callable[[], float]]:
+    """Within the block the guest's heart is listened to; yields what gives its longest silence so
+    far, in milliseconds."""
+    time.sleep(_SETTLED_S)
+    listener.forget_silences()
+    begun = time.monotonic()
+    listener.watch(True)
+    try:
+        yield lambda: max((gap.duration_ms for gap in listener.silences(begun)), default=0.0)
+    finally:
+        listener.watch(False)
+
+
 def idle_cpus(it: Live) -> float:
     """How many cores the service uses that has nothing to do."""
     process = it.service.process
@@ -226,25 +241,21 @@ def measured(
     :param idle: as :func:`idle_cpus`.
     """
     it, vm, listener = there.it, there.vm, there.listener
-    to, arm = {"a": "b", "b": "a"}[side], key[3]
+    to, arm = _AWAY[side], key[3]
     refused = None
     if arm == OURS:  # measured beforehand: that is not the migration's time
         refused = (planned(it, vm, to, one.intent), planned(it, vm, to, one.infeasible))
-    time.sleep(_SETTLED_S)
-    listener.forget_silences()
-    begun, before = time.monotonic(), _busy_s()
-    listener.watch(True)
     deadline_s = one.intent["deadline_s"]
     body = order(one, arm, templates)
     try:
-        record, cpu_s, took_s = migrate(it, vm, to, body, deadline_s + _LATE_S)
+        with watched(listener) as longest_ms:
+            begun, before = time.monotonic(), _busy_s()
+            record, cpu_s, took_s = migrate(it, vm, to, body, deadline_s + _LATE_S)
+            silence = longest_ms()
     except ClientError as error:
-        listener.watch(False)
         if arm != OURS or not is_infeasible(error):
             raise
         return wrongly_refused(key, one, refused)
-    silence = max((gap.duration_ms for gap in listener.silences(begun)), default=0.0)
-    listener.watch(False)
     busy = 100 * (_busy_s() - before) / (time.monotonic() - begun) / (os.cpu_count() or 1)
     samples = it.client.get(f"/migrations/{record['id']}/samples?limit=1000")["items"]
     total = record["totals"]["total_time_ms"] if record["totals"] else took_s * 1000
@@ -291,13 +302,9 @@ def kept_throttled(there: Guest, one: Drawn) -> bool:
         "max_bandwidth_bytes_per_s": goals["max_bandwidth_bytes_per_s"],
     }
     within_s = goals["deadline_s"] * _FEASIBLE_SHARE
-    time.sleep(_SETTLED_S)
-    there.listener.forget_silences()
-    begun = time.monotonic()
-    there.listener.watch(True)
-    record, *_ = migrate(it, there.vm, {"a": "b", "b": "a"}[side], {"values": values}, within_s)
-    silence = max((gap.duration_ms for gap in there.listener.silences(begun)), default=0.0)
-    there.listener.watch(False)
+    with watched(there.listener) as longest_ms:
+        record, *_ = migrate(it, there.vm, _AWAY[side], {"values": values}, within_s)
+        silence = longest_ms()
     return bool(
         record["state"] == "completed"
         and record["totals"]["total_time_ms"] <= within_s * 1000

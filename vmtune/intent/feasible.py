@@ -114,10 +114,10 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
         sure &= silence is None or still_ms <= silence
         if needs is not None and _throttle_percent(intent, basis) > _throttle_allowed(intent):
             sure = False  # the user's throttle is harder
-        sure &= needs is None or spare
         took, still = _took(total_ms, basis), _time(still_ms)
         said = f"expected to end after {took}, with {still} of silence"
         if needs is not None and not spare:
+            sure = False
             said += f", if the guest needs more than {100 * LEAST_BUSY:.0f} % of its CPU time"
         return Judgement(sure or None, needs, total_ms, still_ms, said)
     sending_ms = _sending_ms(basis) + _RESCUE_MS

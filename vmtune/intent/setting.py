@@ -13,7 +13,7 @@ migration ends early without it.
 
 Auto-converge withholds CPU time, and a guest that does not need all of its CPU time does as much
 under a mild throttle as without. How much it needs shows only once it is throttled. So the first
-throttle has to suffice for a guest with much time to spare, unless there is time for another.
+throttle has to suffice for a guest that needs half of it, unless there is time for another.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Standing:
 
     @property
     def pass_ms(self) -> float:
-        """How long sending takes that remains."""
+        """How long it takes to send what remains."""
         return self.now.sending_ms(self.moment.remaining_bytes)
 
     def course(
@@ -214,7 +214,7 @@ def _unthrottled(
 
 def _first(scope: Scope, stands: Standing, within_ms: float, writes: float = 1.0) -> Setting | None:
     """The first throttle. Where there is no time for another, it is one for a guest that needs
-    little of its CPU time, or the hardest."""
+    half of its CPU time, or the hardest."""
     found = _harder(scope, stands, within_ms, writes)
     if found is None or not scope.by_time or _time_for_another(scope, stands):
         return found

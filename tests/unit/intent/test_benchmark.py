@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,6 +16,7 @@ from tests.perf.intent import ALL, FEW, MIB, lane, order, parts, patiently, wron
 from tests.perf.intent_drawn import KINDS, drawn, with_slowdown
 from tests.perf.intent_results import OURS, Done, Key, Results, checks_of, whole_blocks
 from tests.perf.intent_table import rivals, tables
+from tests.support.live import Live
 from vmtune.client.connection.errors import Refused
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.profile_templates import profile_templates
@@ -102,12 +103,12 @@ def test_as_much_slowdown_is_allowed_as_a_throttle_from_the_start_needs(
         "kept_throttled",
         lambda _, one: one.intent["max_slowdown_percent"] >= needed,
     )
-    one = with_slowdown(drawn("7", 0), 80)
+    one, unasked = with_slowdown(drawn("7", 0), 80), cast(Live, None)
     if found is None:
         with pytest.raises(RuntimeError, match="another SEED"):
-            benchmark.feasible(None, one)  # type: ignore[arg-type] # nothing is asked of it
+            benchmark.feasible(unasked, one)
         return
-    allowed = benchmark.feasible(None, one)  # type: ignore[arg-type] # likewise
+    allowed = benchmark.feasible(unasked, one)
     assert allowed.intent["max_slowdown_percent"] == found
     assert allowed.infeasible["max_slowdown_percent"] == found
     assert allowed.workload == one.workload

@@ -1,25 +1,17 @@
 """Aborts of migrations: in time, too late, before anything began, or somebody else's."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from tests.support.fakes import VM
-from tests.support.world import World, world
+from tests.support.world import World
 from vmtune.engine import session as migration_session
 from vmtune.errors import NotFound, OutcomeUnknown, TooLate
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.model.migration.record import ABORT_WAITS, AbortState, MigrationState, QemuStatus
 from vmtune.testing.fake.qemu import Fault, FaultKind
-
-
-@pytest.fixture
-async def it(tmp_path: Path) -> AsyncIterator[World]:
-    async with world(tmp_path) as made:
-        yield made
 
 
 async def test_a_cancel_that_hangs_is_told(it: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.fakes import VM
-from tests.support.world import World, world
+from tests.support.world import World
 from vmtune.engine import dirty_probe
 from vmtune.errors import Blocked, InvalidInput
 from vmtune.model.findings.table import Finding
@@ -31,12 +29,6 @@ LIMITED = {"max_bandwidth_bytes_per_s": 100 * MIB}
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dirty_probe, "WINDOWS_MS", (50, 60))
-
-
-@pytest.fixture
-async def it(tmp_path: Path) -> AsyncIterator[World]:
-    async with world(tmp_path) as made:
-        yield made
 
 
 async def test_settings_are_chosen_and_recorded_with_their_reasons(it: World) -> None:

@@ -1,25 +1,17 @@
 """Migrations that hosts or services leave alone: what is found of them later."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from tests.support.fakes import VM
-from tests.support.world import World, after_death, assemble, world
+from tests.support.world import World, after_death, assemble
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.migration.steps import AfterIterations, Step, StepAction
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
-
-
-@pytest.fixture
-async def it(tmp_path: Path) -> AsyncIterator[World]:
-    async with world(tmp_path) as made:
-        yield made
 
 
 async def test_a_source_that_dies_is_no_success(it: World) -> None:

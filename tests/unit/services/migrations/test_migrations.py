@@ -1,7 +1,6 @@
 """Migrations from the order to the settled record, also when something breaks on the way."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,13 +14,6 @@ from vmtune.hypervisor.protocol import MigrationHandle
 from vmtune.model.migration.record import AbortState, MigrationState, QemuStatus, Trigger
 from vmtune.model.plan.outcome import Outcome, Status
 from vmtune.testing.fake.qemu import Fault, FaultKind
-
-
-@pytest.fixture
-async def it(tmp_path: Path) -> AsyncIterator[World]:
-    async with world(tmp_path) as made:
-        yield made
-
 
 TUNED = {"multifd": True, "multifd_channels": 4, "multifd_compression": "zstd"}
 
