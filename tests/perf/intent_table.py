@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.perf.intent import MEMORY_BYTES
+from tests.perf.intent_guest import MEMORY_BYTES
 from tests.perf.intent_results import (
     OURS,
     Done,

@@ -12,8 +12,9 @@ from typing import Any, cast
 import pytest
 
 from tests.perf import intent as benchmark
-from tests.perf.intent import ALL, FEW, MIB, lane, order, parts, patiently, wrongly_refused
+from tests.perf.intent import ALL, FEW, MIB, lane, order, parts, wrongly_refused
 from tests.perf.intent_drawn import KINDS, drawn, with_slowdown
+from tests.perf.intent_guest import patiently
 from tests.perf.intent_results import OURS, Done, Key, Results, checks_of, whole_blocks
 from tests.perf.intent_table import rivals, tables
 from tests.support.live import Live
@@ -112,6 +113,16 @@ def test_as_much_slowdown_is_allowed_as_a_throttle_from_the_start_needs(
     assert allowed.intent["max_slowdown_percent"] == found
     assert allowed.infeasible["max_slowdown_percent"] == found
     assert allowed.workload == one.workload
+
+
+def test_a_throttle_that_suffices_now_and_then_is_not_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(benchmark, "guest", lambda *_: nullcontext())
+    tries = iter([True, True, True, False, True, True, True, True])
+    monkeypatch.setattr(benchmark, "kept_throttled", lambda *_: next(tries))
+    allowed = benchmark.feasible(cast(Live, None), with_slowdown(drawn("7", 0), 70))
+    assert allowed.intent["max_slowdown_percent"] == 80
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 9, 10])
