@@ -12,7 +12,7 @@ from uuid import UUID
 from vmtune.engine.context import Clock, Monotonic, NoteStep
 from vmtune.engine.reaper.loop import Reaper
 from vmtune.engine.reaper.settings import ReaperSettings
-from vmtune.engine.steered import Recorded, Steered
+from vmtune.engine.steered import Begin, Recorded, Steered
 from vmtune.engine.steps.executor import StepExecutor
 from vmtune.hypervisor.protocol import Controls
 from vmtune.intent.steering import Steering
@@ -59,7 +59,7 @@ class Controllers:
     :param note_step: where steps have to be stored before they are done.
     :param unpaused: a full ring can end the guest: reap without a pause, and have the guest
         throttled when its rings begin to fill.
-    :param steering: where to steer it from; None where it is not steered.
+    :param steering: where to steer it from, or how to find that out; None where it is not steered.
     :param shadow: what steering would do is recorded, and not done.
     :param recorded: all step records, those of what users change meanwhile included.
     :param held: steps wait until :meth:`let_steps_act`.
@@ -76,7 +76,7 @@ class Controllers:
         note_step: NoteStep | None = None,
         time: Clock | None = None,
         unpaused: bool = False,
-        steering: Steering | None = None,
+        steering: Steering | Begin | None = None,
         shadow: bool = False,
         held: bool = False,
         recorded: Recorded | None = None,

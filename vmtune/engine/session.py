@@ -32,12 +32,14 @@ from vmtune.engine.postcopy_watch import GuestLost, PostcopyWatch
 from vmtune.engine.read_back import read_running
 from vmtune.engine.reaper.of_record import full_rings_kill, reaper_of, refuse_without_reaper
 from vmtune.engine.source_images import settle_source_images
+from vmtune.engine.steered import Begin
 from vmtune.engine.steering import begin_steering
 from vmtune.engine.watch import watch
 from vmtune.errors import CommandRefused, NotFound, Problem, TooLate, VmtuneError
 from vmtune.forecast.outlook import Outlook
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle
 from vmtune.intent.felt import Felt, with_kept
+from vmtune.intent.steering import Steering
 from vmtune.model.host.facts import Connection
 from vmtune.model.host.managers import Manager
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
@@ -200,7 +202,7 @@ class MigrationSession:
             ),
             note_step=self.notes.step,
             unpaused=reaper is not None and await full_rings_kill(self.hosts),
-            steering=await begin_steering(record, await self.hosts.source()),
+            steering=await self._steering(),
             shadow=record.intent is not None and record.intent.shadow,
             held=self._origin.holds_steps,
             recorded=self._recorded,
@@ -213,6 +215,16 @@ class MigrationSession:
             controllers.migration_starts(self._started)
         async with controllers:
             yield
+
+    async def _steering(self) -> Steering | Begin | None:
+        """Where to steer it from; how to find that out while the source does not answer."""
+        try:
+            return await self._begin_steering()
+        except VmtuneError:
+            return self._begin_steering
+
+    async def _begin_steering(self) -> Steering | None:
+        return await begin_steering(await self.notes.record(), await self.hosts.source())
 
     async def _recorded(self) -> tuple[StepRecord, ...]:
         return (await self.notes.record()).step_records

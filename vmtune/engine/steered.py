@@ -5,40 +5,69 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
+import structlog
+
 from vmtune.engine.steps.executor import StepExecutor
+from vmtune.errors import VmtuneError
 from vmtune.intent.setbacks import came_of, in_force, left_to_others, too_late
 from vmtune.intent.steering import Act, Relax, Steering, shadow, steer
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import QemuStatus, Sample
 
+log = structlog.get_logger(__name__)
+
 Recorded = Callable[[], Awaitable[Sequence[StepRecord]]]
 """All step records of the migration, what users have changed meanwhile included."""
+Begin = Callable[[], Awaitable[Steering | None]]
+"""What it is steered from, by what the source says is set; raises while that does not answer."""
 _BEFORE_MEMORY = (QemuStatus.SETUP, QemuStatus.WAIT_UNPLUG)
 
 
 class Steered:
     """One migration, steered towards its intent.
 
+    :param start: what it is steered from, or how to find that out.
     :param recorded: None where nobody else changes anything.
     :param shadow: what would be done is recorded, and not done.
     """
 
     def __init__(
         self,
-        steering: Steering,
+        start: Steering | Begin,
         executor: StepExecutor,
         recorded: Recorded | None = None,
         *,
         shadow: bool = False,
     ) -> None:
-        self.steering = steering
+        self._start = start
+        self._begun = start if isinstance(start, Steering) else None
         self._executor = executor
         self._recorded = recorded
         self._shadow = shadow
         self._in_doubt: tuple[Act, Steering] | None = None
 
+    @property
+    def steering(self) -> Steering:
+        """Where it stands; once it has begun."""
+        assert self._begun is not None, "it has not begun"
+        return self._begun
+
+    @steering.setter
+    def steering(self, now: Steering) -> None:
+        self._begun = now
+
+    async def _has_begun(self) -> bool:
+        if self._begun is None and not isinstance(self._start, Steering):
+            try:
+                self._begun = await self._start()
+            except VmtuneError as error:
+                log.info("not steered yet: what is set cannot be read", reason=error.message)
+        return self._begun is not None
+
     async def on_sample(self, sample: Sample) -> None:
         """Do what *sample* asks for."""
+        if not await self._has_begun():
+            return
         if self._shadow:
             self.steering, acts = shadow(self.steering, sample)
             for act in acts:
@@ -61,7 +90,7 @@ class Steered:
 
     async def waiting(self, at_ms: int) -> None:
         """Do what is due although QEMU does not send memory yet."""
-        if self._shadow:
+        if self._shadow or not await self._has_begun():
             return
         before = self.steering
         self.steering, acts = too_late(before, at_ms)

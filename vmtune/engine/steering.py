@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from vmtune.errors import VmtuneError
+from vmtune.forecast.conditions import QEMU_LIMIT_MS
 from vmtune.hypervisor.protocol import Controls
-from vmtune.intent.bounds import QEMU_LIMIT_MS
 from vmtune.intent.choosing import DIRTY_LIMIT, HELD_PERCENT
 from vmtune.intent.setbacks import left_to_others
 from vmtune.intent.steering import Abilities, Steering
@@ -27,21 +27,20 @@ _BANDWIDTH = "max_bandwidth_bytes_per_s"
 
 async def begin_steering(record: Migration, controls: Controls) -> Steering | None:
     """The state to steer *record*'s migration from: by what QEMU says is set, since an earlier
-    process may have steered already. None without an intent."""
+    process may have steered already. None without an intent.
+
+    :raise VmtuneError: that cannot be read.
+    """
     stated = record.intent
     if stated is None:
         return None
     rejected = {o.tunable for o in record.outcomes if o.status is Status.REJECTED}
     wanted: dict[str, Value] = {n: v for n, v in record.wanted.items() if n not in rejected}
-    try:
-        names = [_LIMIT, _THROTTLE]
-        by_limit = wanted.get(_SWITCH) is True and _SWITCH in stated.chosen
-        if by_limit:
-            names += [DIRTY_LIMIT, _RING]
-        readings = await controls.read(record.vm, names)
-        seen = {name: reading.value for name, reading in readings.items()}
-    except VmtuneError:
-        seen = {}
+    names = [_LIMIT, _THROTTLE]
+    if wanted.get(_SWITCH) is True and _SWITCH in stated.chosen:
+        names += [DIRTY_LIMIT, _RING]
+    readings = await controls.read(record.vm, names)
+    seen = {name: reading.value for name, reading in readings.items()}
     limit = _number(seen.get(_LIMIT), _number(wanted.get(_LIMIT), QEMU_LIMIT_MS))
     chosen = frozenset(stated.chosen) if stated.shadow else frozenset[str]()
     throttled = wanted.get("auto_converge") is True or "auto_converge" in chosen

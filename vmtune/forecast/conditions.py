@@ -8,8 +8,8 @@ from vmtune.forecast.course import AutoConverge, Conditions
 from vmtune.forecast.limits import LIMITING, limit_on_wire
 from vmtune.model.tunables.tunable import Value
 
-_DOWNTIME_LIMIT_MS = 300
-"""QEMU's own (DEFAULT_MIGRATE_SET_DOWNTIME in migration/options.c)."""
+QEMU_LIMIT_MS = 300
+"""QEMU's own downtime limit (DEFAULT_MIGRATE_SET_DOWNTIME in migration/options.c)."""
 _AUTO_CONVERGE = {
     "cpu_throttle_initial_percent": "initial_percent",
     "cpu_throttle_increment_percent": "increment_percent",
@@ -35,7 +35,7 @@ def conditions_of(values: Mapping[str, Value | None]) -> Conditions:
         schedule = AutoConverge(**{field: number for field, number in known if number is not None})
     return Conditions(
         1.0,
-        _DOWNTIME_LIMIT_MS if limit is None else limit,
+        QEMU_LIMIT_MS if limit is None else limit,
         auto_converge=schedule,
         cache_bytes=cache_bytes(values),
         limit_bytes_per_s=limit_on_wire(values),

@@ -22,7 +22,6 @@ from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.ranges import Range
 from vmtune.forecast.rhythm import Rhythm, bursty
-from vmtune.model.host.dirty_rates import DirtyPoint
 
 _QEMU_ITSELF_BYTES = 40 << 20
 """Of the memory of a QEMU's process what is not the guest's: 39 to 40 MiB, QEMU 10.0 of Debian
@@ -176,7 +175,7 @@ def expect(
     paces = list(dict.fromkeys((slowest, usual_pace, fastest)))
 
     likely_curves = (curve, curve.bent()) if probe.lacks_short_times else (curve,)
-    curves = [_times(each, factor) for each in likely_curves for factor in _CURVE]
+    curves = [each.times(factor) for each in likely_curves for factor in _CURVE]
 
     busy = _BUSY if conditions.auto_converge else _BUSY[:1]
 
@@ -299,7 +298,9 @@ def likely_course(
     :param busy_share: of its CPU time, what the guest needs.
     """
     held = AutoConverge(throttle_percent, throttle_percent, throttle_percent, _ANY_PERCENT)
-    first_wire, wire, delta = _shares(probe, compressed, conditions.cache_bytes is not None)[1]
+    deltas = conditions.cache_bytes is not None
+    first_wire, wire, delta = _shares(probe, compressed, deltas)[1]
+    packed = throughput.packed_bytes_per_s if compressed and not deltas else None
     there = replace(
         conditions,
         throughput_bytes_per_s=throughput.bytes_per_s.likely,
@@ -307,6 +308,7 @@ def likely_course(
         first_wire_share=first_wire,
         wire_share=wire,
         delta_share=delta,
+        packed_bytes_per_s=packed.likely if packed else None,
         limited=throughput.limited,
         auto_converge=held if throttle_percent else None,
         busy_share=busy_share,
@@ -320,8 +322,3 @@ def _beginning(probe: DirtyProbe, used: float) -> Moment:
     return Moment(
         probe.memory_bytes, used_share=share, passed_over_bytes_per_s=_PASSED_OVER_BYTES_PER_S
     )
-
-
-def _times(curve: DirtyCurve, factor: float) -> DirtyCurve:
-    points = (DirtyPoint(p.after_ms, p.dirty_bytes * factor) for p in curve.points)
-    return replace(curve, points=tuple(points))

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vmtune.forecast.conditions import QEMU_LIMIT_MS
 from vmtune.model.migration.downtime import DowntimeKept
 from vmtune.model.migration.intent import Intent
 from vmtune.model.migration.stated_intent import Beyond
 
-QEMU_LIMIT_MS = 300
-"""QEMU's own downtime limit (DEFAULT_MIGRATE_SET_DOWNTIME in migration/options.c)."""
 _SHARE = 0.8
 """Of the silence that is allowed, what may be planned for sending where nothing is known of the
 path: QEMU estimates the throughput over 100 ms, and the guest goes on writing until it is

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from vmtune import units
 from vmtune.intent.bounds import bandwidth_to_set, first_limit_ms, highest_limit_ms
 from vmtune.intent.feasible import Basis, Judgement, broken_by, judge, unthrottled
+from vmtune.intent.offer import Offer, Pinned
 from vmtune.intent.throttling import TOLERANCE_BYTES_PER_S, DirtyLimit
 from vmtune.model.migration.intent import Intent, Means
 from vmtune.model.migration.stated_intent import StatedIntent
@@ -32,31 +34,10 @@ _AS_SOON, _AS_SOON_MS = 1.05, 100.0
 DIRTY_LIMIT = "vcpu_dirty_limit_mib_per_s"
 _LEAST_PATH_BYTES_PER_S = 4 * TOLERANCE_BYTES_PER_S
 """On a slower path the dirty limit is too coarse."""
+_SWITCHES = ("auto_converge", "dirty_limit")
+_NOTHING: Pinned = MappingProxyType({})
 HELD_PERCENT = 1
 """The throttle of auto-converge while nothing is to be throttled: QEMU takes no less."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What both hosts can do.
-
-    :param multifd: in parallel, likewise *zstd*, *zero_copy* (memory that may be locked included),
-        *postcopy*.
-    :param postcopy_with_multifd: whether both QEMUs take the two together.
-    :param free_cores: on the host that has fewer; None where that is not known.
-    :param dirty_ring_entries: of the VM's dirty rings, where QEMU can bound by them how much a vCPU
-        dirties, and nothing else empties them; else 0.
-    :param copies: how many disks are copied with the memory.
-    """
-
-    multifd: bool = False
-    zstd: bool = False
-    zero_copy: bool = False
-    postcopy: bool = False
-    postcopy_with_multifd: bool = False
-    free_cores: float | None = None
-    dirty_ring_entries: int = 0
-    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,51 +55,63 @@ class Chosen:
 
     :param pinned: tunables that the user has set, and that would have been chosen otherwise.
     :param judgement: whether the intent can be kept with them; None where too little is known.
+    :param basis: what it rests on; None likewise.
     """
 
     choices: tuple[Choice, ...]
     pinned: tuple[str, ...]
     judgement: Judgement | None
+    basis: Basis | None = None
 
 
 def choose(
     intent: Intent,
     basis: Basis | None,
     offer: Offer,
-    pinned: Collection[str] = (),
+    pinned: Pinned = _NOTHING,
     broken: str | None = None,
 ) -> Chosen:
     """The settings for *intent*.
 
     :param basis: None where the path's throughput is not known.
-    :param pinned: tunables that the user has set: their values stay.
+    :param pinned: what the user has set: it stays, and what contradicts it is not chosen.
     :param broken: why a goal cannot be kept with these values, whatever the path carries.
     """
+    usable = offer.left_by(pinned)
+    if basis is not None:
+        basis = replace(basis, means=usable.means)
     judgement = None if basis is None else judge(intent, basis)
     if broken is not None:
         judgement = broken_by(broken)
-    compressed = None
-    if _may_compress(intent, offer) and basis is not None and judgement is not None:
+    compressed, why = None, ""
+    if _may_compress(intent, usable) and basis is not None and judgement is not None:
         if judgement.kept is not True or judgement.needs is not None:
             compressed = judge(intent, replace(basis, compressed=True))
     helps = compressed is not None and judgement is not None and _better(compressed, judgement)
-    if helps:
+    if helps and judgement is not None:
+        why = _why_compressed(judgement)
         judgement = compressed
-    kept = judgement is not None and judgement.kept is True
-    limit = _dirty_limit(intent, basis, offer) if kept else None
+    limit = None
+    if broken is None and basis is not None:
+        limit, judged = _dirty_limit(intent, basis, usable)
+        if limit is not None and not helps:
+            judgement = judged
     with_share = basis if basis is None or not helps else replace(basis, compressed=True)
-    wanted = [
-        *_limits(intent, with_share, offer.copies),
-        *_throttle(intent, limit, pinned),
-        *_postcopy(intent, offer),
-    ]
-    wanted += _parallel(intent, basis, offer, helps)
-    fixed = tuple(choice.tunable for choice in wanted if choice.tunable in pinned)
-    left = tuple(choice for choice in wanted if choice.tunable not in pinned)
-    return Chosen(left, fixed, judgement)
+
+    def wanted(offer: Offer) -> Iterator[Choice]:
+        yield from _limits(intent, with_share, offer.copies)
+        yield from _throttle(intent, limit, offer)
+        yield from _postcopy(intent, offer)
+        yield from _parallel(intent, basis, offer, why)
+
+    left = tuple(choice for choice in wanted(usable) if choice.tunable not in pinned)
+    others = [choice.tunable for choice in wanted(offer)]
+    others += _SWITCHES if intent.most_throttle_percent else ()
+    fixed = dict.fromkeys(name for name in others if name in pinned)
+    return Chosen(left, tuple(fixed), judgement, basis)
 
 
-def unmeasured(intent: Intent, pinned: Collection[str] = ()) -> StatedIntent:
+def unmeasured(intent: Intent, pinned: Pinned = _NOTHING) -> StatedIntent:
     """*intent* for a migration that others have started already: what would have been chosen and is
     to be done is told, and nothing is done."""
     chosen = choose(intent, None, Offer(postcopy=True), pinned)
@@ -174,32 +167,32 @@ def _first_limit(intent: Intent, basis: Basis | None) -> tuple[int, str]:
     return limit, f"a lower one, such as {first} ms, is expected to take longer"
 
 
-def _dirty_limit(intent: Intent, basis: Basis | None, offer: Offer) -> DirtyLimit | None:
-    """What throttles by the dirty limit, where it can throttle as hard as the intent needs it."""
-    if basis is None or basis.throughput.bytes_per_s.likely < _LEAST_PATH_BYTES_PER_S:
-        return None
+def _dirty_limit(
+    intent: Intent, basis: Basis, offer: Offer
+) -> tuple[DirtyLimit | None, Judgement | None]:
+    """What throttles by the dirty limit, where it can throttle as hard as the intent needs it, and
+    what is to be expected then."""
+    if basis.throughput.bytes_per_s.likely < _LEAST_PATH_BYTES_PER_S:
+        return None, None
     limit = DirtyLimit.of(offer.dirty_ring_entries, basis.probe.curve().points)
     most = 0 if limit is None else limit.most_percent(intent)
     if not most:
-        return None
-    return limit if judge(replace(intent, max_slowdown_percent=most), basis).kept else None
+        return None, None
+    found = judge(replace(intent, max_slowdown_percent=most), replace(basis, by_time=False))
+    return (limit, found) if found.kept else (None, None)
 
 
-def _throttle(
-    intent: Intent, limit: DirtyLimit | None, pinned: Collection[str]
-) -> Iterator[Choice]:
+def _throttle(intent: Intent, limit: DirtyLimit | None, offer: Offer) -> Iterator[Choice]:
     most = intent.most_throttle_percent if limit is None else limit.most_percent(intent)
     if not most:
         return
-    for switch in ("auto_converge", "dirty_limit"):
-        if switch in pinned:  # the user throttles
-            yield Choice(switch, True, "")
-            return
     if limit is not None:
         why = f"holds back only the vCPUs that write, by up to {most} %, if that is needed"
         yield Choice("dirty_limit", True, why)
         yield Choice(DIRTY_LIMIT, limit.mib_per_s(0), "no vCPU reaches it: bounds nothing yet")
         yield Choice(_TRIGGER, 1, _AT_ONCE)
+        return
+    if not offer.auto_converge:
         return
     why = f"so that up to {most} % can be throttled while it runs, if that is needed"
     held = f"throttles by {HELD_PERCENT} %, the least, until more is needed"
@@ -214,13 +207,13 @@ def _postcopy(intent: Intent, offer: Offer) -> Iterator[Choice]:
 
 
 def _parallel(
-    intent: Intent, basis: Basis | None, offer: Offer, compress: bool
+    intent: Intent, basis: Basis | None, offer: Offer, why_compressed: str
 ) -> Iterator[Choice]:
     cores = offer.free_cores
     if not _may_be_parallel(intent, offer) or cores is None:
         return
     rate = math.inf if basis is None else basis.throughput.bytes_per_s.likely
-    if compress:
+    if why_compressed:
         count = min(_MOST_CHANNELS, max(_LEAST_CHANNELS, int(cores) - 1))
         why = f"{cores:.0f} cores are free, and compressing needs them"
     elif basis is not None and rate > _BYTES_PER_S_OF_A_CHANNEL:
@@ -232,9 +225,8 @@ def _parallel(
         return
     yield Choice("multifd", True, why)
     yield Choice("multifd_channels", count, why)
-    if compress:
-        expected = "by pre-copy alone the intent is not expected to be kept, compressed it is"
-        yield Choice("multifd_compression", "zstd", expected)
+    if why_compressed:
+        yield Choice("multifd_compression", "zstd", why_compressed)
     elif intent.allows(Means.ZERO_COPY) and offer.zero_copy:
         yield Choice("zero_copy_send", True, "saves the copy of each page at this throughput")
 
@@ -248,6 +240,13 @@ def _may_be_parallel(intent: Intent, offer: Offer) -> bool:
 
 def _may_compress(intent: Intent, offer: Offer) -> bool:
     return offer.zstd and intent.allows(Means.COMPRESS) and _may_be_parallel(intent, offer)
+
+
+def _why_compressed(without: Judgement) -> str:
+    """What compression saves."""
+    if without.kept is not True:
+        return "by pre-copy alone the intent is not expected to be kept, compressed it is"
+    return f"compressed, the intent is expected to be kept without {without.needs}"
 
 
 def _better(one: Judgement, other: Judgement) -> bool:

@@ -47,6 +47,8 @@ class Basis:
     :param copy_ms: how long local disks are copied before the memory; 0 where none is.
     :param deltas: by what changed in them (XBZRLE), which saves nothing in the first pass.
     :param pinned: what the user or the profile has set, which stays; likewise *steps*.
+    :param by_time: a throttle withholds CPU time, and not what the guest dirties.
+    :param means: that can be used: others that an intent allows do not count.
     """
 
     probe: DirtyProbe
@@ -58,6 +60,15 @@ class Basis:
     deltas: bool = False
     pinned: Mapping[str, Value] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
+    by_time: bool = True
+    means: frozenset[Means] = frozenset(Means)
+
+    @property
+    def least_busy(self) -> float:
+        """Of its CPU time, what the guest is taken to need at least: a throttle takes idle time
+        first, and the dirty limit does not."""
+        limited = not self.by_time or self.pinned.get("dirty_limit") is True
+        return 1.0 if limited else LEAST_BUSY
 
     def course(self, limit_ms: int, throttle_percent: int, busy_share: float = 1.0) -> Course:
         """What is likely with a downtime limit and a throttle, of a guest that needs *busy_share*
@@ -89,6 +100,7 @@ class Judgement:
 def judge(intent: Intent, basis: Basis) -> Judgement:
     """By the highest downtime limit and throttle that *intent* allows; then by post-copy; then by a
     pause, where they may be used."""
+    intent = _within(intent, basis.means)
     beyond, silence = basis.beyond, intent.max_silence_ms
     broken = contradiction(intent, basis.pinned, basis.steps)
     if broken is not None:
@@ -100,7 +112,7 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
         )
         return broken_by(said)
     deadline_ms = _deadline_ms(intent)
-    course = _course(intent, basis, busy_share=LEAST_BUSY)
+    course = _course(intent, basis, busy_share=basis.least_busy)
     spare = course.ends and basis.copy_ms + course.left_ms <= deadline_ms
     if not spare:  # a guest that needs all of its CPU time is slowed more
         course = _course(intent, basis)
@@ -116,9 +128,9 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
             sure = False  # the user's throttle is harder
         took, still = _took(total_ms, basis), _time(still_ms)
         said = f"expected to end after {took}, with {still} of silence"
-        if needs is not None and not spare:
-            sure = False
-            said += f", if the guest needs more than {100 * LEAST_BUSY:.0f} % of its CPU time"
+        if needs is not None:
+            sure &= spare
+            said += _if_busy(intent, basis, deadline_ms)
         return Judgement(sure or None, needs, total_ms, still_ms, said)
     sending_ms = _sending_ms(basis) + _RESCUE_MS
     rescued_ms = basis.copy_ms + sending_ms
@@ -133,6 +145,22 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
         return Judgement(True, means, rescued_ms, sending_ms if paused else None, said)
     said = f"with all that may be used it {_why(course, basis)}"
     return Judgement(False, None, total_ms if course.ends else None, None, said)
+
+
+def _if_busy(intent: Intent, basis: Basis, deadline_ms: float) -> str:
+    """On what it depends, where the guest has to be throttled: idle CPU time is what a throttle
+    takes first."""
+    if basis.least_busy == 1:
+        return ""
+    low, high = 0, 100
+    while high - low > 1:
+        percent = (low + high) // 2
+        course = _course(intent, basis, busy_share=percent / 100)
+        if course.ends and basis.copy_ms + course.left_ms <= deadline_ms:
+            high = percent
+        else:
+            low = percent
+    return f", if the guest needs at least {high} % of its CPU time"
 
 
 def broken_by(reason: str) -> Judgement:
@@ -188,7 +216,7 @@ def _offers(intent: Intent, basis: Basis) -> Iterator[tuple[float, Intent]]:
         most, bound = loosest, intent.goal(goal)
         if bound is None:
             continue
-        loosened = _with_throttle(intent) if goal is Goal.SLOWDOWN else intent
+        loosened = _allowing(intent, Means.THROTTLE) if goal is Goal.SLOWDOWN else intent
 
         def suffices(value: int, goal: Goal = goal, loosened: Intent = loosened) -> bool:
             return kept(loosened.having(goal, value))
@@ -204,6 +232,8 @@ def _offers(intent: Intent, basis: Basis) -> Iterator[tuple[float, Intent]]:
             roomy = min(most, math.ceil(found * _NEAR))
             yield roomy / bound, loosened.having(goal, roomy)
     for means in (Means.THROTTLE, Means.POSTCOPY):
+        if means not in basis.means:
+            continue
         if means is Means.THROTTLE and intent.max_slowdown_percent is not None:
             continue
         more = _allowing(intent, means)
@@ -254,8 +284,8 @@ def _least(bound: int, most: int, suffices: Callable[[int], bool]) -> int | None
     return high
 
 
-def _with_throttle(intent: Intent) -> Intent:
-    return _allowing(intent, Means.THROTTLE)
+def _within(intent: Intent, means: frozenset[Means]) -> Intent:
+    return replace(intent, may=tuple(each for each in intent.may if each in means))
 
 
 def _allowing(intent: Intent, more: Means) -> Intent:
@@ -274,12 +304,13 @@ def _course(
 
 
 def _throttle_percent(intent: Intent, basis: Basis) -> int:
-    return throttle_of(basis.pinned, intent.most_throttle_percent)
+    fastest = max(p.dirty_bytes / p.after_ms * 1000 for p in basis.probe.points)
+    return throttle_of(basis.pinned, intent.most_throttle_percent, fastest)
 
 
 def _throttle_allowed(intent: Intent) -> int:
     """The hardest by the goals, whoever throttles."""
-    return _with_throttle(intent).most_throttle_percent
+    return _allowing(intent, Means.THROTTLE).most_throttle_percent
 
 
 def _throttle_needed(intent: Intent, basis: Basis) -> bool:

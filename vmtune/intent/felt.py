@@ -49,7 +49,7 @@ class Felt:
             self._most_bytes_per_s = max(self._most_bytes_per_s or 0.0, sent)
 
     def __or__(self, other: Felt) -> Felt:
-        """What both saw, each a part of the same migration."""
+        """What both saw, each a part of the same migration; of its last window the longer part."""
         both = Felt()
         both._hardest = max(self._hardest, other._hardest)
         rates = (self._most_bytes_per_s, other._most_bytes_per_s)
@@ -58,6 +58,7 @@ class Felt:
         both._last_at_ms = max((at for at in ends if at is not None), default=None)
         both._postcopy = self._postcopy or other._postcopy
         both._cut_off = self._cut_off or other._cut_off
+        both._window = max(self._window, other._window, key=len).copy()
         return both
 
     def of(self, record: Migration, totals: Totals) -> Happened:

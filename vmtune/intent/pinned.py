@@ -48,11 +48,20 @@ def limit_of(values: Mapping[str, Value]) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def throttle_of(values: Mapping[str, Value], own_percent: int) -> int:
+def throttle_of(values: Mapping[str, Value], own_percent: int, fastest_bytes_per_s: float) -> int:
     """The hardest throttle that is to be expected: *own_percent* by steering, where nothing is set;
-    that of a user who throttles by auto-converge, and 0 where it is switched off."""
+    that of a user who throttles by auto-converge or by the dirty limit, and 0 where auto-converge
+    is switched off.
+
+    :param fastest_bytes_per_s: how fast the guest dirties memory at most.
+    """
     switch = values.get("auto_converge")
-    if switch is False and values.get("dirty_limit") is not True:
+    if values.get("dirty_limit") is True:
+        limit = values.get("vcpu_dirty_limit_mib_per_s", 1)  # QEMU's default
+        assert isinstance(limit, int), "a number"
+        left = (limit << 20) / max(1.0, fastest_bytes_per_s)
+        return max(0, min(MAX_SLOWDOWN_PERCENT, int(100 * (1 - left))))
+    if switch is False:
         return 0
     hardest = values.get("max_cpu_throttle_percent", MAX_SLOWDOWN_PERCENT)
     return hardest if switch is True and isinstance(hardest, int) else own_percent

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field, replace
 from vmtune.forecast.course import Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
 from vmtune.forecast.prospect import LEAST_BUSY
-from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.migration.intent import TURN_MS, still_ms
 
 _LIMITS = 8
@@ -87,10 +86,7 @@ class Standing:
     def _follow(
         self, limit_ms: int, throttle_percent: float, writes: float, busy_share: float
     ) -> Course:
-        curve = self.curve
-        if writes != 1.0:
-            more = (DirtyPoint(p.after_ms, p.dirty_bytes * writes) for p in curve.points)
-            curve = replace(curve, points=tuple(more))
+        curve = self.curve if writes == 1.0 else self.curve.times(writes)
         moment = replace(self.moment, throttle_percent=throttle_percent)
         there = replace(self.now, downtime_limit_ms=limit_ms, busy_share=busy_share)
         return follow(curve, moment, there)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,10 @@ from tests.support.control import VM as MADE
 from tests.support.control import MadeQemu, MadeTime, sample
 from tests.support.migrations import make_migration
 from vmtune.engine.controllers import Controllers
+from vmtune.engine.steered import Steered
 from vmtune.engine.steering import begin_steering
+from vmtune.engine.steps.executor import StepExecutor
+from vmtune.errors import HostUnreachable
 from vmtune.intent.steering import Abilities, Steering
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.facts import VmState
@@ -207,6 +211,24 @@ async def test_it_continues_from_the_dirty_limit_that_is_set(
     assert not found.able.auto_converge
     assert ring.mib_per_s(percent) == goes_on_with
     assert ring.ring_bytes == 4 << 20
+
+
+@pytest.mark.parametrize("shadow", [False, True])
+async def test_it_begins_once_the_source_says_what_is_set(shadow: bool) -> None:
+    """Before that the hardest throttle would be taken for the one in force."""
+    made = qemu(max_cpu_throttle_percent=25)
+    made.errors["read"] = [HostUnreachable("a does not answer"), HostUnreachable("still not")]
+    sets = {"max_cpu_throttle_percent": 25}
+    step = StepRecord(None, 9, 2, "words", "late", StepEffect.DONE, steering=True, values=sets)
+    record = stated(THROTTLING, step_records=(step,))
+    with pytest.raises(HostUnreachable):
+        await begin_steering(record, made)
+    begin = partial(begin_steering, record, made)
+    steered = Steered(begin, StepExecutor(made, MADE, ()), shadow=shadow)
+    for at_ms in (100, 200):
+        await steered.on_sample(sample(at_ms=at_ms))
+    assert made.calls.count("read") == 3
+    assert steered.steering.throttle_percent == 25
 
 
 async def test_without_its_ring_nothing_is_throttled_by_the_dirty_limit() -> None:

@@ -15,7 +15,14 @@ from vmtune.forecast.course import AutoConverge, Conditions
 from vmtune.forecast.errors import Errors
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe, pages_per_gib
-from vmtune.forecast.prospect import Prospect, expect, first_share, later_share, used_bytes
+from vmtune.forecast.prospect import (
+    Prospect,
+    expect,
+    first_share,
+    later_share,
+    likely_course,
+    used_bytes,
+)
 from vmtune.forecast.ranges import Range
 from vmtune.model.host.dirty_rates import DirtyPoint
 from vmtune.model.host.page_contents import PageContents
@@ -124,6 +131,16 @@ def test_pages_are_sent_no_faster_than_they_are_compressed() -> None:
     held = expect(guest, fast, LIMITS, compressed=True, errors=EXACT)
     assert held.total_ms is not None
     assert held.total_ms.likely == pytest.approx(26_000, rel=0.05), "the limit holds it"
+
+
+def test_the_likely_course_is_held_by_compression_too() -> None:
+    half = PageContents(64, 0.0, 0.5)
+    guest = replace(probe(10), contents=half, changed=half)
+    fast = replace(path(1000), packed_bytes_per_s=Range.exactly(200 * MIB))
+    held, free = (
+        likely_course(guest, each, LIMITS, compressed=True) for each in (fast, path(1000))
+    )
+    assert held.left_ms > 4 * free.left_ms
 
 
 def test_a_guest_that_writes_faster_than_is_compressed_needs_no_faster_path() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.unit.intent.test_feasible import MIB, basis
 from vmtune.intent.bounds import highest_limit_ms
-from vmtune.intent.choosing import Offer, choose
+from vmtune.intent.choosing import choose
+from vmtune.intent.offer import Offer, Pinned
 from vmtune.model.migration.intent import HARMLESS, Intent, Means
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.rules import accept_values
@@ -72,10 +73,44 @@ def test_disks_that_are_copied_at_a_time_share_the_bandwidth() -> None:
 
 
 def test_what_the_user_sets_stays_and_is_named() -> None:
-    found = choose(Intent(500, max_bandwidth_bytes_per_s=9), None, ALL, {"downtime_limit_ms", "x"})
+    pinned = {"downtime_limit_ms": 9, "max_postcopy_bandwidth_bytes_per_s": 9}
+    found = choose(Intent(500, max_bandwidth_bytes_per_s=9), None, ALL, pinned)
     assert [c.tunable for c in found.choices] == ["max_bandwidth_bytes_per_s"]
     assert found.pinned == ("downtime_limit_ms",)
     assert found.judgement is None
+
+
+@pytest.mark.parametrize(
+    ("pinned", "left"),
+    [
+        ({"compress": None}, {"multifd", "multifd_channels", "zero_copy_send", "postcopy"}),
+        ({"multifd": False}, {"postcopy"}),
+        ({"tls": True}, {"multifd", "multifd_channels", "postcopy"}),
+        (
+            {"multifd": True, "multifd_compression": "zstd"},
+            {"multifd_channels", "postcopy"},
+        ),
+        ({"xbzrle": True}, {"postcopy"}),
+        ({"compress": True}, set()),
+    ],
+)
+def test_what_contradicts_the_users_values_is_not_chosen(pinned: Pinned, left: set[str]) -> None:
+    """The path is fast enough for channels and zero-copy."""
+    intent = Intent(100, may=(Means.POSTCOPY, *HARMLESS))
+    found = choose(intent, basis(0, 10_000), ALL, pinned)
+    chosen = {choice.tunable: choice.value for choice in found.choices}
+    values = {name: value for name, value in pinned.items() if value is not None}
+    assert accept_values({**values, **chosen}, BUILT_IN)
+    assert set(chosen) - {"downtime_limit_ms"} == left
+
+
+def test_compression_that_spares_the_guest_a_throttle_says_so() -> None:
+    intent = Intent(300, 60, 80, may=(Means.THROTTLE, Means.COMPRESS))
+    (reason,) = (
+        c.reason for c in choose(intent, basis(150), ALL).choices
+        if c.tunable == "multifd_compression"
+    )  # fmt: skip
+    assert reason == "compressed, the intent is expected to be kept without throttle"
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.support.samples import make_samples
 from tests.unit.intent.test_feasible import basis
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
-from vmtune.intent.choosing import DIRTY_LIMIT, Offer, choose
+from vmtune.intent.choosing import DIRTY_LIMIT, choose
+from vmtune.intent.offer import Offer
 from vmtune.intent.steering import Abilities, Steering
 from vmtune.intent.throttling import UNLIMITED_MIB_PER_S, DirtyLimit
 from vmtune.model.host.dirty_rates import DirtyPoint
@@ -24,6 +25,7 @@ from vmtune.testing.migration_simulation import MIB, Guest, Simulated, run
 
 PATH = 200 * MIB
 RINGS = Offer(dirty_ring_entries=1024)
+HANDS_OFF = {"dirty_limit": False}
 HARD = Intent(500, 60, 99, may=(Means.THROTTLE,))
 
 
@@ -77,6 +79,18 @@ def test_it_is_chosen_where_qemu_has_it_and_the_path_is_fast_enough() -> None:
         assert "dirty_limit" not in other
 
 
+def test_it_slows_a_guest_that_is_idle_for_most_of_the_time() -> None:
+    """It holds back what is dirtied; a throttle of 75 % may take idle time only."""
+    intent, there = Intent(500, 60, 75, may=(Means.THROTTLE,)), basis(300, 150)
+    found = choose(intent, there, RINGS)
+    assert found.judgement is not None and found.judgement.kept is True
+    assert found.judgement.reason.endswith("of silence")
+    assert "dirty_limit" in {choice.tunable for choice in found.choices}
+    for other in (choose(intent, there, Offer()), choose(intent, there, RINGS, HANDS_OFF)):
+        assert other.judgement is not None and other.judgement.kept is None
+        assert other.judgement.reason.endswith(" % of its CPU time")
+
+
 def test_auto_converge_is_chosen_where_the_dirty_limit_would_be_too_coarse() -> None:
     """Of 150 MiB/s, the 25 by which QEMU may miss are a sixth."""
     mild = Intent(500, 60, 40, may=(Means.THROTTLE,))
@@ -91,9 +105,29 @@ def test_auto_converge_is_chosen_where_a_full_ring_takes_longer_than_the_silence
 
 @pytest.mark.parametrize("switch", ["auto_converge", "dirty_limit"])
 def test_who_throttles_himself_is_left_to_it(switch: str) -> None:
-    found = choose(HARD, basis(150, 150), RINGS, {switch})
+    found = choose(HARD, basis(150, 150), RINGS, {switch: True})
     assert found.pinned == (switch,)
     assert {choice.tunable for choice in found.choices} == {"downtime_limit_ms"}
+
+
+def test_who_switches_the_dirty_limit_off_is_throttled_otherwise() -> None:
+    found = choose(HARD, basis(150, 150), RINGS, HANDS_OFF)
+    chosen = {choice.tunable: choice.value for choice in found.choices}
+    assert chosen["auto_converge"] is True
+    assert "dirty_limit" not in chosen
+    assert found.pinned == ("dirty_limit",)
+
+
+def test_what_a_users_dirty_limit_withholds_counts() -> None:
+    """Of 250 MiB/s, 50 are left: more is withheld than the intent allows."""
+    pinned: dict[str, Value] = {"dirty_limit": True, DIRTY_LIMIT: 50}
+    mild, hard = (
+        choose(replace(HARD, max_slowdown_percent=most), replace(basis(250, 150), pinned=pinned),
+               RINGS, pinned).judgement
+        for most in (60, 90)
+    )  # fmt: skip
+    assert mild is not None and mild.kept is None
+    assert hard is not None and hard.kept is True
 
 
 def test_without_a_ring_or_a_measurement_there_is_none() -> None:

@@ -96,7 +96,26 @@ def test_what_a_throttle_does_depends_on_the_guests_cpu_time() -> None:
     """One that needs half of it does 0.8 of its work under a throttle of 60 %: too much here."""
     found = judge(Intent(300, 60, 60, may=(Means.THROTTLE,)), basis(150))
     assert (found.kept, found.needs) == (None, Means.THROTTLE)
-    assert "if the guest needs more than 50 % of its CPU time" in found.reason
+    percent = int(found.reason.partition("needs at least ")[2].partition(" %")[0])
+    assert 60 < percent < 90
+
+
+def test_a_promise_says_how_much_cpu_time_the_guest_has_to_need() -> None:
+    """Under a throttle of 80 % it has 20 %."""
+    found = judge(Intent(300, 60, 80, may=(Means.THROTTLE,)), basis(150))
+    assert found.kept is True
+    assert found.reason.endswith(", if the guest needs at least 31 % of its CPU time")
+
+
+def test_means_that_cannot_be_used_are_neither_counted_nor_offered() -> None:
+    busy = basis(200, region_mib=50)
+    intent = Intent(300, 60, 80, may=(Means.THROTTLE, Means.POSTCOPY))
+    assert judge(intent, busy).kept is True
+    neither = replace(busy, means=frozenset(HARMLESS))
+    assert judge(intent, neither).kept is False
+    assert nearest(replace(intent, may=()), busy)
+    for offer in nearest(replace(intent, may=()), neither):
+        assert offer.may == ()
 
 
 def test_a_throttle_begins_with_the_second_synchronisation() -> None:

@@ -63,6 +63,8 @@ def test_what_a_short_one_sent_is_known_by_all_that_was_seen_of_it() -> None:
     sent = Felt(until(900)).of(record(), totals).most_bytes_per_s
     assert sent == pytest.approx(1000 * 800 / 900)
     assert Felt(until(200)).of(record(), totals).most_bytes_per_s is None
+    for both in (Felt() | Felt(until(900)), Felt(until(900)) | Felt()):
+        assert both.of(record(), totals).most_bytes_per_s == sent
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(1000, True), (1300, False)])

@@ -265,7 +265,7 @@ def _contradictions(intent: Intent, field: str) -> Iterator[Problem]:
         yield Problem(
             field,
             "no_goal",
-            "the intent names no goal",
+            "the intent names no silence, deadline or slowdown",
             "give max_silence_ms, deadline_s or max_slowdown_percent",
         )
     if silence is not None and deadline is not None and silence >= deadline * 1000:

@@ -8,11 +8,19 @@ from uuid import UUID
 
 from vmtune.errors import Blocked, InvalidInput, Problem
 from vmtune.intent.bounds import bandwidth_to_set
-from vmtune.intent.choosing import Chosen, Offer, choose
+from vmtune.intent.choosing import Chosen, choose
 from vmtune.intent.feasible import broken_by, difference, nearest
+from vmtune.intent.offer import Offer
 from vmtune.intent.pinned import BANDWIDTH, LIMIT, contradiction
 from vmtune.model.host.facts import VmFacts
-from vmtune.model.migration.intent import Goal, Intent, Otherwise, describe, parse_intent
+from vmtune.model.migration.intent import (
+    Goal,
+    Intent,
+    Means,
+    Otherwise,
+    describe,
+    parse_intent,
+)
 from vmtune.model.migration.stated_intent import StatedIntent
 from vmtune.model.tunables.rows.reaper import ALONE_AT_THE_RINGS, REAPERS
 from vmtune.services.forecasts.forecasts import ForecastService
@@ -21,7 +29,6 @@ from vmtune.services.hosts.hosts import HostService
 from vmtune.services.tuning.planning import Planned, PlanService
 from vmtune.services.tuning.profiles import RawSteps
 
-_PARALLEL = {"multifd", "multifd_channels", "multifd_compression", "zero_copy_send"}
 _RINGS_UNSAFE = {
     "ring_without_reaper",
     "ring_fills_between_rounds",
@@ -132,16 +139,21 @@ class IntentService:
         :raise VmtuneError: as :meth:`ForecastService.forecast`.
         """
         given = dict(values or {})
-        if planned is None:
-            planned = await self._plans.plan(
-                vm, profile, revision, destination, values=given, steps=steps
+
+        async def plan_with(more: Mapping[str, object]) -> Planned:
+            return await self._plans.plan(
+                vm, profile, revision, destination, values={**given, **more}, steps=steps
             )
+
+        if planned is None:
+            planned = await plan_with({})
         limit = bandwidth_to_set(intent)
         both = (planned.driver, await self._hosts.driver(destination))
         before = await look(both)
         basis = await self.forecasts.basis(planned, destination, limit)
         desired = planned.desired
-        pinned = frozenset(given) | frozenset(desired.values)
+        unset = {name: None for name, value in given.items() if value is None}
+        pinned = {**unset, **desired.values}
         broken = contradiction(intent, desired.values, desired.steps)
         offer = _offer(planned.facts, await free_cores(both, before))
         offer = replace(offer, copies=len(planned.plan.disks))
@@ -151,17 +163,13 @@ class IntentService:
         async def attempt(offer: Offer) -> tuple[Chosen, Planned, set[str | None]]:
             chosen = choose(intent, basis, offer, pinned, broken)
             added = {choice.tunable: choice.value for choice in chosen.choices}
-            tried = await self._plans.plan(
-                vm, profile, revision, destination, values={**given, **added}, steps=steps
-            )
-            return chosen, tried, {finding.tunable for finding in tried.plan.blockers()}
+            tried = await plan_with(added)
+            return chosen, tried, _blocked(tried)
 
         chosen, tried, blocked = await attempt(offer)
-        if blocked & _PARALLEL:  # what was expected of it counts no more
-            offer = replace(offer, multifd=False)
+        while (usable := offer.without(blocked)) != offer:  # what was expected of it counts no more
+            offer = usable
             chosen, tried, blocked = await attempt(offer)
-        if "dirty_limit" in blocked:
-            chosen, tried, blocked = await attempt(replace(offer, dirty_ring_entries=0))
         kept = [choice for choice in chosen.choices if choice.tunable not in blocked]
         unheld = _unheld(intent, chosen, tried)
         if unheld is not None:
@@ -174,22 +182,30 @@ class IntentService:
             () if (probe := self.forecasts.measured(vm)) is None else probe.curve().points,
             beyond=None if basis is None else basis.beyond,
         )
-        with_chosen = {**given, **{c.tunable: c.value for c in kept}}
+        settings = {choice.tunable: choice.value for choice in kept}
         if len(kept) < len(chosen.choices):
-            tried = await self._plans.plan(
-                vm, profile, revision, destination, values=with_chosen, steps=steps
-            )
+            tried = await plan_with(settings)
         promised = None if chosen.judgement is None else chosen.judgement.kept
-        offers = basis is not None and promised is False and unheld is None
-        near = nearest(intent, basis)[:_OFFERED] if basis and offers else ()
+        near: tuple[Intent, ...] = ()
+        if chosen.basis is not None and promised is False and unheld is None:
+            near = nearest(intent, chosen.basis)
+            if any(Means.POSTCOPY in {*other.may} - {*intent.may} for other in near):
+                if "postcopy" in _blocked(await plan_with({"postcopy": True})):
+                    means = chosen.basis.means - {Means.POSTCOPY}
+                    near = nearest(intent, replace(chosen.basis, means=means))
         return IntentPlan(
-            with_chosen,
+            {**given, **settings},
             stated,
             tried,
             promised,
-            tuple((difference(intent, other), other) for other in near),
+            tuple((difference(intent, other), other) for other in near[:_OFFERED]),
             None if basis is None else basis.history,
         )
+
+
+def _blocked(planned: Planned) -> set[str | None]:
+    """The tunables that blockers are of; None for one of something else."""
+    return {finding.tunable for finding in planned.plan.blockers()}
 
 
 def _unheld(intent: Intent, chosen: Chosen, tried: Planned) -> str | None:
@@ -211,13 +227,15 @@ def _may_fill_rings(planned: Planned) -> bool:
 
 
 def _offer(facts: VmFacts, free_cores: float | None) -> Offer:
-    """By the source alone: what the destination lacks is a blocker of the plan."""
+    """By the source's capabilities alone: what the destination lacks, or QEMU does not take
+    together, is a blocker of the plan."""
     limits = facts.kvm and "dirty-limit" in facts.capabilities
     return Offer(
         multifd="multifd" in facts.capabilities,
         zstd="zstd" in facts.compression_methods,
         zero_copy="zero-copy-send" in facts.capabilities,
         postcopy="postcopy-ram" in facts.capabilities,
+        postcopy_with_multifd=True,
         free_cores=free_cores,
         dirty_ring_entries=(facts.dirty_ring_size_entries or 0) if limits else 0,
     )

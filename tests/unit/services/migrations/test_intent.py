@@ -115,6 +115,19 @@ async def test_what_cannot_be_kept_is_refused_before_anything_is_recorded(it: Wo
     assert record.intent.forecast.startswith("is not expected to be kept")
 
 
+async def test_post_copy_that_a_plan_refuses_is_neither_counted_on_nor_offered(it: World) -> None:
+    """QEMU 10.0 takes none with multifd, which the user has set."""
+    it.source.ring.changed_mib_per_s = 1000
+    goals = {"max_silence_ms": 20, "deadline_s": 60, **LIMITED}
+    found = await it.migrations.intents.plan({**goals, "may": ["postcopy"]}, VM, "b")
+    assert (found.kept, "postcopy" in found.values) == (True, True)
+    for may in (["postcopy"], []):
+        plan = it.migrations.intents.plan({**goals, "may": may}, VM, "b", values={"multifd": True})
+        found = await plan
+        assert (found.kept, "postcopy" in found.values) == (False, False)
+        assert not any("postcopy" in words for words, _ in found.nearest)
+
+
 async def test_a_path_that_nobody_knows_promises_nothing(it: World) -> None:
     del it.source.parameters["max-bandwidth"]
     record = await it.migrations.start(VM, "b", intent={"max_silence_ms": 500})
