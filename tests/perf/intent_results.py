@@ -73,9 +73,11 @@ class Results:
         self._file = file
         self._lock = threading.Lock()
         self.done: list[Done] = []
-        if file.exists():  # a line that was cut off is not one
-            whole = file.read_text().rpartition("\n")[0]
-            file.write_text(whole + "\n" if whole else "")
+        if file.exists():
+            text = file.read_text()
+            whole = text.rpartition("\n")[0]
+            if not text.endswith("\n"):  # a line that was cut off is not one
+                file.write_text(whole + "\n" if whole else "")
             self.done = [_read(line) for line in whole.splitlines()]
 
     def has(self, key: Key) -> bool:

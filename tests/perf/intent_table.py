@@ -13,9 +13,11 @@ from pathlib import Path
 
 from tests.perf.intent_guest import MEMORY_BYTES
 from tests.perf.intent_results import (
+    BY_HAND,
     OURS,
     Done,
     Results,
+    could_be_kept,
     race,
     share,
     whole_blocks,
@@ -26,22 +28,24 @@ from vmtune.model.profile_templates import profile_templates
 from vmtune.model.tunables.built_in import BUILT_IN
 
 _TENTHS = 20
+_NAMES = {OURS: "**by intent**", BY_HAND: "throttled from the start by all that is allowed"}
 
 
 def tables(done: Sequence[Done]) -> Iterator[str]:
     """Lines of Markdown: the arms, the workloads, and what else is asked of the figures. Only
     blocks count in which each arm was run."""
-    arms = sorted({each.arm for each in done}, key=lambda arm: arm != OURS)
+    arms = sorted({each.arm for each in done} - {BY_HAND}, key=lambda arm: arm != OURS)
     whole = whole_blocks(done, arms)
     blocks = {each.key[:3] for each in whole}
+    by_hand = [each for each in done if each.arm == BY_HAND and each.key[:3] in blocks]
     found = workloads_of(whole)
     yield f"{len(found)} workloads, {len(blocks)} blocks of {len(arms)} migrations each."
     yield ""
-    yield from _arms(whole, arms)
+    yield from _arms([*whole, *by_hand], [*arms, *([BY_HAND] if by_hand else [])])
     yield ""
     yield from _workloads(whole, found, arms)
     yield ""
-    yield from _sentences(whole, arms)
+    yield from _sentences(whole, arms, by_hand)
     yield ""
     yield from rivals(arms)
 
@@ -60,7 +64,7 @@ def _arms(whole: Sequence[Done], arms: Sequence[str]) -> Iterator[str]:
             silence = f"{statistics.median(silences):.0f} ms"
             most = f"{_high(silences):.0f} ms"
         lost = statistics.fmean(each.lost_s for each in some) if some else 0.0
-        name = "**by intent**" if arm == OURS else f"`{arm}`"
+        name = _NAMES.get(arm, f"`{arm}`")
         yield (
             f"| {name} | {_percent(share(some))} | {len(ended)} of {len(some)} | {total} | "
             f"{silence} | {most} | {lost:.2f} s |"
@@ -101,8 +105,15 @@ def _workloads(
         yield f"| {one.kind} | {_percent(one.share)} | {took} | {rival} | {its} | {verdict} |"
 
 
-def _sentences(whole: Sequence[Done], arms: Sequence[str]) -> Iterator[str]:
+def _sentences(
+    whole: Sequence[Done], arms: Sequence[str], by_hand: Sequence[Done]
+) -> Iterator[str]:
     ours = [each for each in whole if each.arm == OURS]
+    could = could_be_kept(ours, by_hand)
+    yield (
+        f"- Kept: {sum(each.kept for each in ours)} of {len(ours)}; in the {len(could)} blocks in "
+        f"which it was kept by hand, {sum(each.kept for each in could)}."
+    )
     refused = [each.refused for each in ours if each.refused is not None]
     if refused:
         feasible, infeasible = (sum(one) for one in zip(*refused, strict=True))

@@ -15,7 +15,7 @@ from tests.perf import intent as benchmark
 from tests.perf.intent import ALL, FEW, MIB, lane, order, parts, wrongly_refused
 from tests.perf.intent_drawn import KINDS, drawn, with_slowdown
 from tests.perf.intent_guest import patiently
-from tests.perf.intent_results import OURS, Done, Key, Results, checks_of, whole_blocks
+from tests.perf.intent_results import BY_HAND, OURS, Done, Key, Results, checks_of, whole_blocks
 from tests.perf.intent_table import rivals, tables
 from tests.support.live import Live
 from vmtune.client.connection.errors import Refused
@@ -225,6 +225,24 @@ def campaign(blocks: int = 8) -> list[Done]:
             )  # fmt: skip
             made += [ours, theirs]
     return made[:-1]
+
+
+def test_blocks_in_which_nobody_could_keep_it_do_not_count() -> None:
+    """A throttle from the start suffices in all but one."""
+    done = campaign()
+    done[0] = replace(done[0], kept=False)
+    by_hand = [
+        replace(each, arm=BY_HAND, kept=number > 0, refused=None)
+        for number, each in enumerate(each for each in done if each.arm == OURS)
+    ]
+    whole = whole_blocks(done, ARMS)
+    for tried, share in ((by_hand, 100), (by_hand[1:], 100 * 14 / 15)):
+        held = {check.metric: check.value for check in checks_of(whole, ARMS, tried)}
+        assert held["intent kept"] == pytest.approx(share)
+    shown = list(tables([*done, *by_hand]))
+    assert shown[0] == "2 workloads, 15 blocks of 2 migrations each."
+    assert "- Kept: 14 of 15; in the 14 blocks in which it was kept by hand, 14." in shown
+    assert any(line.startswith("| throttled from the start by all that is") for line in shown)
 
 
 def test_the_tables_have_rivals_verdicts_lost_work_and_refusals() -> None:
