@@ -246,13 +246,16 @@ def part(
 def migrations(
     it: Live, one: Drawn, keys: Sequence[Key], templates: dict[str, Any], idle: float, until: float
 ) -> Iterator[Done]:
-    """Those of *keys*, of one guest, as far as it lives and the time allows."""
+    """Those of *keys*, of one guest, as far as it lives, can be throttled, and the time allows."""
     with guest(it, one) as there:
         for key in keys:
             side = there.side
             if side is None or time.monotonic() > until:
                 return  # a migration has cost the guest: another one
-            yield measured(there, side, key, one, templates, idle)
+            done = measured(there, side, key, one, templates, idle)
+            yield done
+            if done.throttle_percent and done.state != "completed":
+                return  # its QEMU may never throttle again
 
 
 def main() -> None:

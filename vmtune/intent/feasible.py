@@ -35,6 +35,10 @@ what is offered instead has as much to spare."""
 _RESCUE_MS = 1000.0
 """What a switch to post-copy, or a pause, takes besides sending."""
 _ROUNDS = 20
+_IN_DOUBT = (
+    ", and if its QEMU still throttles: it aborted a throttled migration, after which it may never "
+    "throttle again until the VM is restarted or has moved"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class Basis:
     :param pinned: what the user or the profile has set, which stays; likewise *steps*.
     :param by_time: a throttle withholds CPU time, and not what the guest dirties.
     :param means: that can be used: others that an intent allows do not count.
+    :param throttle_in_doubt: QEMU may not withhold CPU time although it says so.
     """
 
     probe: DirtyProbe
@@ -62,6 +67,7 @@ class Basis:
     steps: tuple[Step, ...] = ()
     by_time: bool = True
     means: frozenset[Means] = frozenset(Means)
+    throttle_in_doubt: bool = False
 
     @property
     def least_busy(self) -> float:
@@ -131,6 +137,9 @@ def judge(intent: Intent, basis: Basis) -> Judgement:
         if needs is not None:
             sure &= spare
             said += _if_busy(intent, basis, deadline_ms)
+            if basis.throttle_in_doubt and basis.least_busy < 1:
+                sure = False
+                said += _IN_DOUBT
         return Judgement(sure or None, needs, total_ms, still_ms, said)
     sending_ms = _sending_ms(basis) + _RESCUE_MS
     rescued_ms = basis.copy_ms + sending_ms

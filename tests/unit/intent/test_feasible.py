@@ -107,6 +107,18 @@ def test_a_promise_says_how_much_cpu_time_the_guest_has_to_need() -> None:
     assert found.reason.endswith(", if the guest needs at least 31 % of its CPU time")
 
 
+def test_a_qemu_that_may_not_throttle_any_more_is_said_to() -> None:
+    intent = Intent(300, 60, 80, may=(Means.THROTTLE,))
+    found = judge(intent, replace(basis(150), throttle_in_doubt=True))
+    assert found.kept is None
+    assert found.reason.endswith("until the VM is restarted or has moved")
+    for sure in (
+        judge(intent, replace(basis(20), throttle_in_doubt=True)),
+        judge(intent, replace(basis(150), throttle_in_doubt=True, by_time=False)),
+    ):
+        assert sure.kept is True
+
+
 def test_means_that_cannot_be_used_are_neither_counted_nor_offered() -> None:
     busy = basis(200, region_mib=50)
     intent = Intent(300, 60, 80, may=(Means.THROTTLE, Means.POSTCOPY))

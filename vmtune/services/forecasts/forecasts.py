@@ -20,6 +20,7 @@ from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.prospect import Prospect, expect
 from vmtune.forecast.ranges import Range
 from vmtune.hypervisor.protocol import Driver
+from vmtune.intent.aborted_throttle import may_not_throttle
 from vmtune.intent.bounds import expect_beyond
 from vmtune.intent.choosing import copy_bandwidth
 from vmtune.intent.feasible import Basis
@@ -187,9 +188,11 @@ class ForecastService:
         copy = _copy(planned, past, throughput, values)
         copy_ms = copy.ms.likely if copy is not None and copy.ms is not None else 0.0
         desired = planned.desired
+        own = await asyncio.to_thread(self._store.migrations.list, planned.facts.uuid)
         return Basis(
             probe, throughput, compresses(values), history, beyond, copy_ms,
             values.get("xbzrle") is True, desired.values, desired.steps,
+            throttle_in_doubt=may_not_throttle(own.items, planned.plan.host),
         )  # fmt: skip
 
     async def keep_known(self, migration: UUID, planned: Planned) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -126,6 +127,23 @@ async def test_post_copy_that_a_plan_refuses_is_neither_counted_on_nor_offered(i
         found = await plan
         assert (found.kept, "postcopy" in found.values) == (False, False)
         assert not any("postcopy" in words for words, _ in found.nearest)
+
+
+async def test_after_an_aborted_throttle_nothing_is_promised_by_another(it: World) -> None:
+    """QEMU may not throttle any more."""
+    it.source.ring.changed_mib_per_s = 200
+    goals = {"max_silence_ms": 100, "deadline_s": 60, "max_slowdown_percent": 80, **LIMITED}
+    before = await it.migrations.intents.plan(goals, VM, "b")
+    assert before.kept is True
+    record = it.store.migrations.begin(
+        vm=VM, vm_name="vm", source="a", destination="b", wanted={"auto_converge": True}
+    )
+    for state in (MigrationState.PREPARING, MigrationState.STARTING, MigrationState.ACTIVE):
+        it.store.migrations.update(record.id, state=state, started_at=datetime.now(UTC))
+    it.store.migrations.update(record.id, state=MigrationState.CANCELLED)
+    after = await it.migrations.intents.plan(goals, VM, "b")
+    assert after.kept is None
+    assert "it aborted a throttled migration" in after.stated.forecast
 
 
 async def test_a_path_that_nobody_knows_promises_nothing(it: World) -> None:
