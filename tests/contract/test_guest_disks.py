@@ -128,12 +128,13 @@ async def test_what_is_read_is_what_was_written(
 async def test_interrupts_wake_a_guest_that_halts(
     program: Path, tmp_path: Path, accelerator: str
 ) -> None:
-    slow = f"null-co,node-name=disk0,size={SIZE},read-zeroes=on,latency-ns=5000000"
-    load = GuestLoad(interrupts=True, run_ms=200)
+    slow = f"null-co,node-name=disk0,size={SIZE},read-zeroes=on,latency-ns=100000000"
+    load = GuestLoad(interrupts=True, run_ms=1000)
     found = await result(program, tmp_path, load, "-blockdev", slow, *DISK, accelerator=accelerator)
-    # Each request takes longer than the guest does to halt.
+    # Each request takes longer than the guest does to halt, also where others use the CPUs.
     assert found.interrupts >= found.requests > 0
-    assert found.latency.min_ns >= 5_000_000
+    # By the guest's clock, which it has set by another one: under TCG it is a percent off at times.
+    assert found.latency.min_ns >= 90_000_000
 
 
 async def test_what_is_on_the_disk_before_is_found_to_be_wrong(
