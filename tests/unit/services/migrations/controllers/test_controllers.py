@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +30,6 @@ from vmtune.model.migration.controller_record import ReaperEnd, StepEffect
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.outcome import Status
 from vmtune.testing.fake.qemu import Fault, FaultKind
-
-
-@pytest.fixture(autouse=True)
-def _waits_for_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long that takes on a busy machine."""
-    monkeypatch.setattr("vmtune.engine.reaper.loop.FIRST_ROUND_WITHIN_S", 20.0)
-
-
-@pytest.fixture
-async def it(tmp_path: Path) -> AsyncIterator[World]:
-    async with world(tmp_path, ring_entries=65536) as made:
-        yield made
 
 
 class TestReaper:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.fakes import VM
-from tests.support.world import World, assemble, world
+from tests.support.world import World, assemble
 from tests.unit.services.migrations.controlled import (
     REAPED,
     begin,
@@ -23,18 +22,6 @@ from vmtune.model.migration.controller_record import ReaperEnd, StepEffect, Step
 from vmtune.model.migration.record import MigrationState, Sample
 from vmtune.model.plan.outcome import Status
 from vmtune.testing.fake.qemu import Fault, FaultKind
-
-
-@pytest.fixture(autouse=True)
-def _waits_for_the_first_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long that takes on a busy machine."""
-    monkeypatch.setattr("vmtune.engine.reaper.loop.FIRST_ROUND_WITHIN_S", 20.0)
-
-
-@pytest.fixture
-async def it(tmp_path: Path) -> AsyncIterator[World]:
-    async with world(tmp_path, ring_entries=65536) as made:
-        yield made
 
 
 class TestAnotherService:
