@@ -23,10 +23,17 @@ from vmtune.api.schemas.common import (
 from vmtune.api.schemas.contact import SilenceView
 from vmtune.model.host.contact import Contact
 from vmtune.model.host.facts import Reading, VmFacts, VmState
+from vmtune.model.migration.open_migration import OpenMigration
+from vmtune.model.migration.record import MigrationState
 from vmtune.model.plan.tuning_state import Tuning, TuningState
 from vmtune.model.profile import Explanation
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.services.hosts.hosts import SeenVm
+
+_MIGRATION_STATE = (
+    "The state of that migration. While it is `postcopy-paused`, the guest stops wherever it needs "
+    "memory of the other host, whatever `state` says."
+)
 
 
 class TuningView(Model):
@@ -71,15 +78,21 @@ class VmView(Stands):
         description="Why its host does not answer: the VM is as last seen then. Null if it does."
     )
     migration: UUID | None = Field(description="Its migration, while that has not ended.")
+    migration_state: MigrationState | None = Field(description=_MIGRATION_STATE)
 
     @classmethod
     def of(
-        cls, seen: SeenVm, tuning: Tuning | None, contact: Contact, migration: UUID | None
+        cls,
+        seen: SeenVm,
+        tuning: Tuning | None,
+        contact: Contact,
+        migration: OpenMigration | None,
     ) -> VmView:
         silent = seen.summary.state is VmState.UNKNOWN
         return cls(
             unreachable=SilenceView.of(contact) if silent else None,
-            migration=migration,
+            migration=None if migration is None else migration.id,
+            migration_state=None if migration is None else migration.state,
             uuid=seen.summary.uuid,
             name=seen.summary.name,
             state=seen.summary.state,
@@ -153,6 +166,7 @@ class VmDetail(Stands):
         description="Its migration, while that has not ended; null for one that vmtune does not "
         "know yet, too."
     )
+    migration_state: MigrationState | None = Field(description=_MIGRATION_STATE)
     iothreads: list[str]
     virtio_disks: list[str]
     compression_methods: list[str]
@@ -173,11 +187,12 @@ class VmDetail(Stands):
         labels: Mapping[str, str],
         tuning: Tuning | None,
         tunables: TunableRegistry,
-        migration: UUID | None,
+        migration: OpenMigration | None,
     ) -> VmDetail:
         return cls.from_record(
             facts,
-            migration=migration,
+            migration=None if migration is None else migration.id,
+            migration_state=None if migration is None else migration.state,
             **stands_of(tuning),
             host=host,
             labels=dict(labels),

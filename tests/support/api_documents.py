@@ -44,6 +44,7 @@ def vm(name: str = "db1", uuid: str = VM, host: str = "rack1") -> dict[str, Any]
         },
         "unreachable": None,
         "migration": None,
+        "migration_state": None,
     }
 
 

@@ -13,6 +13,7 @@ from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.migration.controller_record import ReaperRound
 from vmtune.model.migration.copy_progress import DiskSample
+from vmtune.model.migration.open_migration import OpenMigration
 from vmtune.model.migration.record import Migration, MigrationSort, MigrationState
 from vmtune.model.plan.outcome import Application, ApplicationState
 from vmtune.model.profile import Assignment, Profile, Revision
@@ -178,7 +179,7 @@ class Queries:
             intent_broken=intent_broken, sort=sort,
         )  # fmt: skip
 
-    async def migrating(self, vms: Iterable[UUID]) -> Mapping[UUID, UUID]:
+    async def migrating(self, vms: Iterable[UUID]) -> Mapping[UUID, OpenMigration]:
         """Of these VMs, the migrations that have not ended, by VM."""
         return await asyncio.to_thread(self._store.migrations.open_of, tuple(vms))
 

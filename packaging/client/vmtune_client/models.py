@@ -3224,6 +3224,7 @@ class VmDetail(TypedDict):
     persistent: bool
     migrating: bool
     migration: str | None
+    migration_state: MigrationState | None
     iothreads: list[str]
     virtio_disks: list[str]
     compression_methods: list[str]
@@ -3256,6 +3257,7 @@ class VmView(TypedDict):
     labels: dict[str, str]
     unreachable: HostSilenceView | None
     migration: str | None
+    migration_state: MigrationState | None
 
 
 class WebhookChange(TypedDict):

@@ -19,6 +19,7 @@ from vmtune.errors import (
     TooLate,
 )
 from vmtune.model.host.inventory import Host
+from vmtune.model.migration.open_migration import OpenMigration
 from vmtune.model.migration.postcopy_figures import PostcopyFigures
 from vmtune.model.migration.record import AbortState, Migration, MigrationState, Totals, Trigger
 from vmtune.model.plan.changes import Change
@@ -384,3 +385,15 @@ def test_what_is_not_there_is_not_found(store: Store) -> None:
     for call in calls:
         with pytest.raises(NotFound, match=str(id)):
             call()
+
+
+def test_of_vms_the_open_migrations_and_their_states_are_found(store: Store) -> None:
+    paused = store.migrations.begin(vm=VM, vm_name="web1", source="a", destination="b")
+    store.migrations.update(paused.id, state=MigrationState.PREPARING)
+    store.migrations.update(paused.id, state=MigrationState.STARTING)
+    store.migrations.update(paused.id, state=MigrationState.POSTCOPY_PAUSED)
+    store.migrations.begin(vm=OTHER, vm_name="web2", source="a", destination="b")
+    expected = OpenMigration(paused.id, MigrationState.POSTCOPY_PAUSED)
+    assert store.migrations.open_of([VM, uuid4()]) == {VM: expected}
+    store.migrations.update(paused.id, state=MigrationState.COMPLETED)
+    assert store.migrations.open_of([VM]) == {}

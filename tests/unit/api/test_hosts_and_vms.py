@@ -12,7 +12,9 @@ from sqlalchemy import make_url
 
 from tests.support.api import Api, running_api
 from tests.support.fakes import VM, fake_qemu
+from vmtune.model.migration.record import MigrationState
 from vmtune.model.tunables.built_in import BUILT_IN
+from vmtune.storage import Store
 from vmtune.storage.tables.core import VERSION_TABLE
 
 
@@ -337,6 +339,18 @@ async def test_a_vm_that_arrives_elsewhere_is_listed_once_where_it_runs(api: Api
     (there,) = (await api.get("/vms?host=b"))["items"]
     (arrives,) = (await api.get("/vms?state=incoming"))["items"]
     assert there["host"] == arrives["host"] == "b"
+
+
+async def test_of_a_vm_that_migrates_is_told_where_its_migration_stands(api: Api) -> None:
+    """In post-copy that is paused its host may call it running, and it stops all the same."""
+    paused = MigrationState.POSTCOPY_PAUSED
+    with Store.open(api.container.settings.database_url) as store:
+        begun = store.migrations.begin(
+            vm=VM, vm_name="web1", source="a", destination="b", state=paused
+        )
+    (row,) = (await api.get("/vms"))["items"]
+    for shown in (row, await api.get(f"/vms/{VM}")):
+        assert (shown["migration"], shown["migration_state"]) == (str(begun.id), paused)
 
 
 async def test_a_taken_monitor_is_told(api: Api) -> None:

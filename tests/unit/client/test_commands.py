@@ -300,6 +300,25 @@ def test_a_host_in_maintenance_says_whether_it_may_be_rebooted(
     assert said in ran.out
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (None, "running"),
+        ("active", "running, migrating"),
+        ("postcopy-paused", "post-copy is paused"),
+    ],
+)
+def test_the_state_of_a_vm_tells_of_its_migration(
+    service: StubService, vmtune: Vmtune, state: str | None, said: str
+) -> None:
+    migration = state and "0d9f6a1c-6c0e-4c8f-9d1a-5f5b1f5e7e10"
+    row = {**docs.vm(), "migration": migration, "migration_state": state}
+    service.on("GET", "/vms", page(row, problems=[]))
+    heading, line = vmtune("vm", "list").out.splitlines()[:2]
+    at = slice(heading.index("STATE"), heading.index("TUNING"))
+    assert line[at].strip() == said
+
+
 def test_a_vm_whose_host_does_not_answer_is_shown_as_last_seen(
     service: StubService, vmtune: Vmtune
 ) -> None:

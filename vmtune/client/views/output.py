@@ -36,6 +36,8 @@ COLORS = {
     "refused": "red",
     "failed": "red",
     "never": "red",
+    "postcopy-paused": "red",
+    "post-copy is paused": "red",
 }
 """The colour of a cell with only one of these words."""
 

@@ -32,6 +32,7 @@ from vmtune.model.host.disks import Disk, DiskRoom
 from vmtune.model.host.facts import Connection, HostFacts, VmState
 from vmtune.model.migration.controls import migrates_already
 from vmtune.model.migration.intent import Intent
+from vmtune.model.migration.open_migration import OpenMigration
 from vmtune.model.tunables.rows.storage import COPIES, COPY, COPY_DISKS
 from vmtune.model.tunables.tunable import Value
 from vmtune.services.hosts.hosts import HostService, SeenVm
@@ -157,7 +158,7 @@ class EvacuationPlanner:
             raise InvalidInput("the destinations cannot be accepted", problems=problems)
 
     async def _leaving(
-        self, request: EvacuationRequest, seen: SeenVm, migration: UUID | None
+        self, request: EvacuationRequest, seen: SeenVm, migration: OpenMigration | None
     ) -> EvacuationVm:
         uuid, name, state = seen.summary.uuid, seen.summary.name, seen.summary.state
         wanted = (*request.overrides, *request.vm_overrides.get(uuid, ()))
@@ -178,7 +179,7 @@ class EvacuationPlanner:
             return replace(vm, state=EvacuationVmState.BLOCKED, reason=error.message)
         vm = replace(vm, memory_bytes=facts.memory_bytes)
         if migration is not None:  # which cannot be overridden, as what is against a setting can
-            record = await asyncio.to_thread(self._store.migrations.get, migration)
+            record = await asyncio.to_thread(self._store.migrations.get, migration.id)
             return replace(vm, state=EvacuationVmState.BLOCKED, reason=migrates_already(record))
         return vm
 

@@ -19,6 +19,7 @@ from vmtune.model.migration.admission import Slot
 from vmtune.model.migration.controller_record import ReaperReport, ReaperRound, StepRecord
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.downtime import downtime_kept
+from vmtune.model.migration.open_migration import OpenMigration
 from vmtune.model.migration.record import (
     AbortState,
     Migration,
@@ -323,13 +324,16 @@ class MigrationRepository(MigrationSeries):
                 lambda row: make_cursor(listing, *(getattr(row, each.key) for each in keys)),
             )
 
-    def open_of(self, vms: Collection[UUID]) -> Mapping[UUID, UUID]:
+    def open_of(self, vms: Collection[UUID]) -> Mapping[UUID, OpenMigration]:
         """Of these VMs, the migrations that have not ended, by VM."""
-        query = select(OperationRow.vm, OperationRow.operation).where(
-            OperationRow.kind == Operation.MIGRATION, OperationRow.vm.in_(vms)
+        query = (
+            select(OperationRow.vm, MigrationRow.id, MigrationRow.state)
+            .join(MigrationRow, MigrationRow.id == OperationRow.operation)
+            .where(OperationRow.kind == Operation.MIGRATION, OperationRow.vm.in_(vms))
         )
         with self._database.read() as session:
-            return {vm: migration for vm, migration in session.execute(query)}
+            rows = session.execute(query)
+            return {vm: OpenMigration(id, MigrationState(state)) for vm, id, state in rows}
 
     def unfinished(self) -> tuple[Migration, ...]:
         """Those that have not ended, oldest first: to be resumed after a restart."""

@@ -12415,6 +12415,8 @@ export interface components {
              * @description Its migration, while that has not ended; null for one that vmtune does not know yet, too.
              */
             migration: string | null;
+            /** @description The state of that migration. While it is `postcopy-paused`, the guest stops wherever it needs memory of the other host, whatever `state` says. */
+            migration_state: components["schemas"]["MigrationState"] | null;
             /**
              * Iothreads
              * @description Ids of its iothreads.
@@ -12547,6 +12549,8 @@ export interface components {
              * @description Its migration, while that has not ended.
              */
             migration: string | null;
+            /** @description The state of that migration. While it is `postcopy-paused`, the guest stops wherever it needs memory of the other host, whatever `state` says. */
+            migration_state: components["schemas"]["MigrationState"] | null;
         };
         /**
          * WebhookChange

@@ -7,7 +7,6 @@ import { vms } from "../api/queries";
 import { useToasts } from "../components/dialogs/toasts";
 import { Labels } from "../components/labels/Labels";
 import { Moment } from "../components/labels/Moment";
-import { VmLabel } from "../components/labels/StateLabel";
 import {
   AsOf,
   TUNING_STATES,
@@ -18,6 +17,7 @@ import { Empty } from "../components/layout/Async";
 import { PageHead } from "../components/layout/PageHead";
 import { Problems } from "../components/layout/Problems";
 import { useVerifyAll } from "../components/live/useVerifyAll";
+import { VmStanding } from "../components/migration/VmStanding";
 import { type Filter, Filters, useFilters, useSorting } from "../components/tables/Filters";
 import { type ColumnOf, ListTable, PagedList } from "../components/tables/ListTable";
 import { counted } from "../components/text/format";
@@ -51,22 +51,17 @@ const COLUMNS: readonly ColumnOf<Schemas["VmView"]>[] = [
   { title: "Labels", cell: (each) => <Labels labels={each.labels} /> },
 ];
 
-/** Its state; where its host does not answer, since when, and *why* where nothing else tells; its migration while it has one. */
+/** Its state and its migration; where its host does not answer, since when, and *why* where
+ * nothing else tells. */
 function Standing({ vm, why }: { vm: Schemas["VmView"]; why: boolean }) {
   return (
     <>
-      <VmLabel state={vm.state} />
+      <VmStanding vm={vm} />
       {vm.unreachable && (
         <>
           {" "}
           host unreachable since <Moment at={vm.unreachable.since} />
           {why && `: ${vm.unreachable.reason}`}
-        </>
-      )}
-      {vm.migration && (
-        <>
-          {"\u2002"}
-          <Link to={`/migrations/${vm.migration}`}>migrating</Link>
         </>
       )}
     </>

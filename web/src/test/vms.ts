@@ -133,6 +133,7 @@ export function vmRow(name: string, part: Partial<Schemas["VmView"]> = {}): Sche
     tuning: null,
     unreachable: null,
     migration: null,
+    migration_state: null,
     ...part,
   };
 }

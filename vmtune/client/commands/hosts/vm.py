@@ -67,7 +67,7 @@ def list_(
         return (
             row["name"],
             row["host"],
-            row["state"],
+            _standing(row),
             row["tuning_state"],
             row["uuid"],
             _labels(row["labels"]),
@@ -76,6 +76,15 @@ def list_(
 
     document = {"items": rows, "next": None, "problems": silent}
     session.show_list(document, columns, cells, "no VMs", lambda: render.problems(silent))
+
+
+def _standing(row: Document) -> str:
+    """The state of a VM, with its migration. One that is paused in post-copy may run, as its host
+    says, and stop at the next memory that it needs of the other host."""
+    if row["migration"] is None:
+        return str(row["state"])
+    paused = row["migration_state"] == "postcopy-paused"
+    return "post-copy is paused" if paused else f"{row['state']}, migrating"
 
 
 def _labels(labels: Document) -> str:
@@ -115,7 +124,7 @@ def _last_seen(client: Client, uuid: str) -> Iterator[str]:
                 ("name", row["name"]),
                 ("uuid", row["uuid"]),
                 ("host", row["host"]),
-                ("state", f"{row['state']}{since}"),
+                ("state", f"{_standing(row)}{since}"),
                 ("labels", _labels(row["labels"])),
                 ("tuning", row["tuning_state"]),
                 ("profile", render.profile(tuning) if tuning else ""),
@@ -131,7 +140,7 @@ def _vm_lines(document: Document) -> Iterator[str]:
             ("name", document["name"]),
             ("uuid", document["uuid"]),
             ("host", document["host"]),
-            ("state", document["state"]),
+            ("state", _standing(document)),
             ("labels", _labels(document["labels"])),
             ("QEMU", document["qemu_version"]),
             ("machine", document["machine"]),
@@ -143,6 +152,7 @@ def _vm_lines(document: Document) -> Iterator[str]:
             ("lockable memory", "" if limit is None else render.size(limit)),
             ("compression", " ".join(document["compression_methods"])),
             ("migrating", "yes" if document["migrating"] else "no"),
+            ("migration", document["migration"] or ""),
             ("cannot migrate", "; ".join(document["blocked_reasons"])),
             ("process", "" if pid is None else str(pid)),
             *pairs(document["pools"]),

@@ -1,19 +1,19 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
-import { migration } from "../../api/queries";
 import { Labelled, VmLabel } from "../labels/StateLabel";
 
 /** The state of a VM, with its migration. One that is paused in post-copy stops where it needs
- * memory of the other host: what the host calls it says nothing then. */
+ * memory of the other host: what the host calls it says nothing then.
+ *
+ * @param vm its `migrating` is what its host says, where that was asked. */
 export function VmStanding({
   vm,
 }: {
-  vm: Pick<Schemas["VmDetail"], "state" | "migration" | "migrating">;
+  vm: Pick<Schemas["VmDetail"], "state" | "migration" | "migration_state"> & {
+    migrating?: boolean;
+  };
 }) {
-  const id = vm.migration ?? "";
-  const paused =
-    useQuery({ ...migration(id), enabled: id !== "" }).data?.state === "postcopy-paused";
+  const paused = vm.migration_state === "postcopy-paused";
   return (
     <>
       {paused ? (
@@ -21,8 +21,8 @@ export function VmStanding({
       ) : (
         <VmLabel state={vm.state} />
       )}{" "}
-      {id ? (
-        <Link to={`/migrations/${id}`}>{paused ? "its migration" : "migrating"}</Link>
+      {vm.migration ? (
+        <Link to={`/migrations/${vm.migration}`}>{paused ? "its migration" : "migrating"}</Link>
       ) : (
         vm.migrating && "migrating"
       )}

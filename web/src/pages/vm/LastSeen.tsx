@@ -3,10 +3,10 @@ import { Link } from "react-router";
 import type { Schemas } from "../../api/client";
 import { Labels } from "../../components/labels/Labels";
 import { Moment } from "../../components/labels/Moment";
-import { VmLabel } from "../../components/labels/StateLabel";
 import { AsOf, TuningLabel } from "../../components/labels/TuningLabel";
 import { Alert } from "../../components/layout/Alert";
 import { type Fact, Facts } from "../../components/layout/Facts";
+import { VmStanding } from "../../components/migration/VmStanding";
 import { Said } from "../../components/text/Said";
 import { History } from "./History";
 
@@ -54,7 +54,7 @@ export function LastSeen({ vm, remedy, again }: { vm: Row; remedy: string; again
 
 function facts(vm: Row): Fact[] {
   return [
-    ["State", <VmLabel key="state" state={vm.state} />],
+    ["State", <VmStanding key="state" vm={vm} />],
     ["Tuning", <TuningLabel key="tuning" state={vm.tuning_state} tuning={vm.tuning} />],
     ["As of", <AsOf key="as-of" tuning={vm.tuning} />],
     ["Profile", vm.tuning ? `${vm.tuning.profile} r${vm.tuning.revision}` : "–"],
