@@ -107,13 +107,13 @@ bench: packages-for-tests $(READY) $(WEB_BUILT)  ## run the benchmarks; NAME=app
 	@$(BIN)/python -m tests.perf $(NAME)
 
 dataset: packages-for-tests $(READY)  ## migrations of drawn workloads into RESULTS=build/dataset, COUNT=2000 of them; goes on where it was stopped
-	@$(BIN)/python -m tests.perf.dataset $(or $(RESULTS),build/dataset) $(or $(COUNT),2000)
+	@$(BIN)/python -m tests.perf.forecasts.dataset $(or $(RESULTS),build/dataset) $(or $(COUNT),2000)
 
 dataset-publish: $(READY)  ## put what make dataset collected into dataset/, with its datasheet; RESULTS=build/dataset
-	@$(BIN)/python -m tests.perf.dataset_file publish $(or $(RESULTS),build/dataset)
+	@$(BIN)/python -m tests.perf.forecasts.dataset_file publish $(or $(RESULTS),build/dataset)
 
 otava: $(READY)  ## an environment with Apache Otava in .cache/otava, for stats_sim and a test that reads its CSV
-	@$(BIN)/python -m tests.perf.otava
+	@$(BIN)/python -m tests.perf.verdicts.otava
 
 fault: packages-for-tests $(READY)  ## faults at random moments of migrations (hours); TRIES=20 FAULT="--fault link" KIND=direct-disks FILE=build/faults.jsonl
 	@mkdir -p build && $(BIN)/python -m tests.fault --tries $(or $(TRIES),20) $(if $(KIND),--kind $(KIND)) $(if $(FILE),--append $(FILE)) $(FAULT)

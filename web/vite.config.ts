@@ -24,7 +24,7 @@ export default defineConfig({
     outDir: "../vmtune/webui",
     emptyOutDir: true,
     target: "es2022",
-    chunkSizeWarningLimit: 900, // KiB before compression; tests/perf/web holds the real limits
+    chunkSizeWarningLimit: 900, // KiB before compression; tests/perf/fleets/web holds the real limits
   },
   server: { proxy: { "/api": process.env.VMTUNE_URL ?? "http://127.0.0.1:8470" } },
   // A page of its own for each file, of one jsdom a thread: to load it takes as long as the tests.

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.perf.patched_pool import load
-from tests.perf.pool_model import Monitor, exports
+from tests.perf.pools.patched_pool import load
+from tests.perf.pools.pool_model import Monitor, exports
 from tests.support.map_count import map_count_held
 from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, READ_ONLY, SENDS, SETTABLE

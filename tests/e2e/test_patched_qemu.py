@@ -15,7 +15,7 @@ from xml.etree.ElementTree import fromstring, tostring
 
 import pytest
 
-from tests.perf.pool_model import Monitor
+from tests.perf.pools.pool_model import Monitor
 from tests.support.live import ENDED, QEMU, Live, Service, live, wait_for, why_no_lab
 from tests.support.patched_build import OBJECT, TYPE, patched
 from tests.support.qemu import SMALL_PC, running

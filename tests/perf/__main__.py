@@ -13,22 +13,20 @@ _BY_NAME_ALONE = {"soak"}
 _LONGEST_S = 1800
 
 
-def programs() -> list[str]:
-    """The names of all benchmarks: the modules that are run and give a table of checks."""
+def programs() -> dict[str, str]:
+    """The modules of all benchmarks by name: those that are run and give a table of checks."""
     marks = ('if __name__ == "__main__":', "finish(")
-    return sorted(
-        path.stem
-        for path in _FOLDER.glob("*.py")
+    return {
+        path.stem: ".".join((__package__, *path.relative_to(_FOLDER).with_suffix("").parts))
+        for path in sorted(_FOLDER.rglob("*.py"), key=lambda path: path.stem)
         if path.stem != "__main__" and all(mark in path.read_text("utf-8") for mark in marks)
-    )
+    }
 
 
-def run(name: str) -> list[dict[str, object]]:
+def run(name: str, module: str) -> list[dict[str, object]]:
     """Run one benchmark, showing what it prints: its last line is JSON, and has its checks."""
     print(f"== {name}", flush=True)
-    process = subprocess.Popen(
-        [sys.executable, "-m", f"tests.perf.{name}"], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-m", module], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     last = ""
     for line in process.stdout:
@@ -44,12 +42,13 @@ def run(name: str) -> list[dict[str, object]]:
 
 def main() -> int:
     """Run what is asked for; 0 when every bound is held."""
-    wanted = sys.argv[1:] or [name for name in programs() if name not in _BY_NAME_ALONE]
-    unknown = [name for name in wanted if name not in programs()]
+    known = programs()
+    wanted = sys.argv[1:] or [name for name in known if name not in _BY_NAME_ALONE]
+    unknown = [name for name in wanted if name not in known]
     if unknown:
-        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(programs())}")
+        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(known)}")
         return 1
-    rows = [(name, check) for name in wanted for check in run(name)]
+    rows = [(name, check) for name in wanted for check in run(name, known[name])]
     print()
     for name, check in rows:
         mark = "holds" if check["holds"] else "FAILS"

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from pyarrow import parquet
 
-from tests.perf.dataset_drawn import SEED, is_one_of_the_first
-from tests.perf.dataset_file import PUBLISHED
+from tests.perf.forecasts.dataset_drawn import SEED, is_one_of_the_first
+from tests.perf.forecasts.dataset_file import PUBLISHED
 from vmtune.bench.model.scenario.migration import Scenario
 from vmtune.bench.model.tune.estimates import broken_share
 from vmtune.bench.model.tune.policy import next_step

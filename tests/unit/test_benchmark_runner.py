@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import subprocess
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -30,13 +31,15 @@ def test_the_json_line_is_shown_too(
         return Program()
 
     monkeypatch.setattr(subprocess, "Popen", started)
-    assert runner.run("quick") == [check]
+    assert runner.run("quick", "tests.perf.quick") == [check]
     assert line in capsys.readouterr().out.splitlines()
 
 
 def test_benchmarks_are_told_from_their_parts() -> None:
-    names = runner.programs()
-    assert {"stats_sim", "soak", "web"} <= set(names)
-    assert not {"stats_traps", "stats_trends", "stats_signs", "otava", "dataset", "report"} & set(
-        names
-    )
+    found = runner.programs()
+    assert {"stats_sim", "soak", "web"} <= found.keys()
+    assert found["soak"] == "tests.perf.soak"
+    assert found["stats_sim"] == "tests.perf.verdicts.stats_sim"
+    parts = {"stats_traps", "stats_trends", "stats_signs", "otava", "dataset", "report"}
+    assert not parts & found.keys()
+    assert all(find_spec(module) for module in found.values())

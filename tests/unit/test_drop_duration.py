@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.perf.drop_duration import available_mib, chosen, guests
+from tests.perf.rings.drop_duration import available_mib, chosen, guests
 
 GIB_MIB = 1024
 

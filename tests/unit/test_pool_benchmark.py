@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.perf import pool_cost
 from tests.perf.kept import Kept
-from tests.perf.pool_cost import PATCHED, UNPATCHED
+from tests.perf.pools import pool_cost
+from tests.perf.pools.pool_cost import PATCHED, UNPATCHED
 from tests.support.qemu import Build
 
 BUILDS = {arm: Build(arm, "") for arm in (PATCHED, UNPATCHED)}

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser
 
-from tests.perf.web import KIB, fetched, gzipped
+from tests.perf.fleets.web import KIB, fetched, gzipped
 from tests.support.live import Live
 
 MOST_KIB = {".js": 260, ".css": 110}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.perf import fleet_pages
-from tests.perf.fleet_sim import make
+from tests.perf.fleets import fleet_pages
+from tests.perf.fleets.fleet_sim import make
 from tests.support.browser import free_port, settled, tab
 from tests.support.fleet import SimHost
 from vmtune.errors import HostUnreachable

@@ -25,5 +25,5 @@ class Errors:
 AS_COMPUTED = Errors(Range.exactly(1.0), Range.exactly(1.0), Range.exactly(1.0), 10.0)
 """Nothing is corrected."""
 USUAL = Errors(Range(0.79, 1.0, 1.0), Range(0.16, 0.66, 2.7), Range(0.8, 1.0, 1.0), 10.0)
-"""Of 71 migrations of tests/perf/dataset.py that ended on one machine, as rough as that: of the
-bounds that are computed, the lower ones by the first factor, the upper ones by the last."""
+"""Of 71 migrations of tests/perf/forecasts/dataset.py that ended on one machine, as rough as that:
+of the bounds that are computed, the lower ones by the first factor, the upper ones by the last."""

@@ -6,8 +6,8 @@ second mode, some never converge, and the host drifts while they run. What is us
 and bootstraps, reports differences that do not exist (a bootstrap of the geometric mean in 10 to
 19 % of cases with 3 to 10 runs) or misses those that are. This package says only what such data
 bear out, and its promises are simulated (``tests/unit/stats/test_simulations.py``, and as a table
-``python -m tests.perf.stats_sim``): a false verdict in at most 6 % of cases, of 6, 10 or 20 runs,
-whatever the shapes, unequal ones included.
+``python -m tests.perf.verdicts.stats_sim``): a false verdict in at most 6 % of cases, of 6, 10 or
+20 runs, whatever the shapes, unequal ones included.
 
 How it is used::
 

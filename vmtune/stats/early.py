@@ -12,8 +12,8 @@ how seldom others were.
 
 It errs, and how often is a choice, so there are two strengths with an error rate each
 (:data:`FALSE_AT_MOST`): of histories without a change so many show one when they are looked at
-once (``tests/perf/stats_signs.py`` simulates it). It is provisional, and never a verdict: later
-runs confirm it or it goes away.
+once (``tests/perf/verdicts/stats_signs.py`` simulates it). It is provisional, and never a verdict:
+later runs confirm it or it goes away.
 
 No method does much better within 3 runs. A step of 20 % of runs that are spread by 10 % moves the
 sum of 3 runs by 3.2 of its standard deviations. A test that knows the level, the spread, the place

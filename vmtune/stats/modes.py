@@ -7,8 +7,8 @@ they are no farther apart than the function already is from the unimodal one out
 
 The flag is raised when the dip is above what 95 % of samples of the uniform distribution show,
 of all unimodal ones the one with the largest dips. So it errs in at most 5 % of samples with one
-mode, skewed and heavy-tailed ones included (``tests/perf/stats_sim.py`` simulates it). It finds
-two clear clusters if the smaller has more than a fifth of the values: 3 of 10, 5 of 20.
+mode, skewed and heavy-tailed ones included (``tests/perf/verdicts/stats_sim.py`` simulates it). It
+finds two clear clusters if the smaller has more than a fifth of the values: 3 of 10, 5 of 20.
 
 Hartigan, J. A., & Hartigan, P. M. (1985). The dip test of unimodality. Ann. Statist. 13.
 """

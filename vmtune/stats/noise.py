@@ -7,7 +7,7 @@ Student's quantile by the normal one, since the noise is known from these few ru
 the calibration itself showed, if that is larger (a place in the block that is always slower, say).
 Unpaired, the runs are dealt to the two arms anew instead. Up to 12 blocks all ways are counted,
 beyond that 2,000 drawn with a fixed seed. Of later comparisons of identical arms 5 to 7 % exceed
-it (``tests/perf/stats_sim.py``).
+it (``tests/perf/verdicts/stats_sim.py``).
 
 For another number of blocks the floor is scaled by the root of the numbers' ratio, as the noise
 of a mean is. Below its floor an effect may be a property of the host and the hour, whatever its

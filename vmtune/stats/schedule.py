@@ -3,7 +3,7 @@
 Each block runs every arm once, in an order of its own. What drifts over the hours (heat, caches,
 neighbours) then falls on all arms alike, and within a block it is as often for an arm as against
 it. On a host that becomes 15 % slower in the meantime, all of A and then all of B gives 11 to 33 %
-false verdicts with 6 to 20 runs, blocks give 4 % (``tests/perf/stats_sim.py``).
+false verdicts with 6 to 20 runs, blocks give 4 % (``tests/perf/verdicts/stats_sim.py``).
 
 The order comes from SHA-256 alone, so the same seed gives the same order with every version of
 Python, on every machine, and after a restart in the middle of a campaign.

@@ -17,7 +17,7 @@ A step counts above a limit that grows with the autocorrelation that is left bes
 on the number of runs (:data:`LIMITS`). The limits were set so that of 2,000 simulated series
 without a change, normal, skewed, with outliers and with two modes, at most 5 % show one, for
 autocorrelations of 0 to 0.5. Where the runs besides the step have two modes it must exceed
-:data:`FOR_MODES` more. (``tests/perf/stats_trends.py`` simulates it with other seeds.)
+:data:`FOR_MODES` more. (``tests/perf/verdicts/stats_trends.py`` simulates it with other seeds.)
 
 A level that lasts for a while only hides from a single step in the whole series. So parts of it
 are searched too, in a fixed pattern, with a limit that is higher by :data:`FOR_PARTS`.

@@ -1,4 +1,4 @@
-"""The guest of tests.perf.dataset, which migrates from one real QEMU to the next."""
+"""The guest of tests.perf.forecasts.dataset, which migrates from one real QEMU to the next."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.perf import dataset
-from tests.perf.dataset import migrate_all
-from tests.perf.dataset_drawn import Drawn
-from tests.perf.dataset_guest import WanderingGuest, Went, wandering_guest
+from tests.perf.forecasts import dataset
+from tests.perf.forecasts.dataset import migrate_all
+from tests.perf.forecasts.dataset_drawn import Drawn
+from tests.perf.forecasts.dataset_guest import WanderingGuest, Went, wandering_guest
 from tests.support.qemu import installed
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.migration import Scenario, VmShape

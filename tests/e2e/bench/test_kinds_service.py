@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.perf.pool_model import Monitor
+from tests.perf.pools.pool_model import Monitor
 from tests.support.live import Service, wait_for
 from tests.support.qemu import RunningQemu, installed, running
 from vmtune.bench.report.report import from_document

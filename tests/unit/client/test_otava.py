@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.perf.otava import ready_python
+from tests.perf.verdicts.otava import ready_python
 from tests.support.api import Api
 from tests.support.measured import noisy, put
 from tests.unit.client.conftest import Vmtune

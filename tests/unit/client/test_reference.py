@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.perf.__main__ import programs
 from tests.support.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.reference.files import scenario_files
@@ -174,6 +175,6 @@ def test_the_commands_that_measure_exist() -> None:
                 elif words[:1] == ["make"]:
                     name = words[2].removeprefix("NAME=")
                     assert words[1] in targets
-                    assert (Path("tests/perf") / f"{name}.py").exists()
+                    assert name in programs()
                 else:
                     assert each.command in ("", "vmtune doctor --srcu")

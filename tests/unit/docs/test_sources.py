@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.perf.__main__ import programs
 from vmtune.client.cli import COMMANDS
 from vmtune.reference.files import scenario_files
 from vmtune.reference.loading import reference
@@ -83,4 +84,4 @@ def test_the_commands_and_files_that_it_names_exist() -> None:
         if rest[:1] == ["campaign"]:
             assert rest[1] in scenario_files(), words
     for name in re.findall(r"`make bench NAME=(\w+)`", PAGE):
-        assert (Path(__file__).parents[2] / f"perf/{name}.py").exists(), name
+        assert name in programs(), name

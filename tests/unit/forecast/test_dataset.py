@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from tests.perf import dataset
-from tests.perf.dataset import collect, of_other_draws, probe_of
-from tests.perf.dataset_drawn import (
+from tests.perf.forecasts import dataset
+from tests.perf.forecasts.dataset import collect, of_other_draws, probe_of
+from tests.perf.forecasts.dataset_drawn import (
     OF_ONE_WORKLOAD,
     REPEATED,
     SEED,
@@ -23,7 +23,7 @@ from tests.perf.dataset_drawn import (
     repeats,
     workload_of,
 )
-from tests.perf.dataset_file import (
+from tests.perf.forecasts.dataset_file import (
     PUBLISHED,
     SHEET,
     pack,
@@ -32,8 +32,8 @@ from tests.perf.dataset_file import (
     unpack,
     unpack_lines,
 )
-from tests.perf.dataset_sheet import BEGIN, END, with_figures
-from tests.perf.forecast import counted, forecast
+from tests.perf.forecasts.dataset_sheet import BEGIN, END, with_figures
+from tests.perf.forecasts.forecast import counted, forecast
 from vmtune.errors import SetupError
 
 MIGRATION: dict[str, Any] = {  # any: JSON

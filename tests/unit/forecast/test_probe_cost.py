@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.perf.forecast_probe import passes_per_s
+from tests.perf.forecasts.forecast_probe import passes_per_s
 from vmtune.bench.migration.guest_listener import GuestReport
 from vmtune.lab.guest_serial import GuestPass
 

@@ -11,12 +11,20 @@ from typing import Any, cast
 
 import pytest
 
-from tests.perf import intent as benchmark
-from tests.perf.intent import ALL, FEW, MIB, lane, order, parts, wrongly_refused
-from tests.perf.intent_drawn import KINDS, drawn, with_slowdown
-from tests.perf.intent_guest import patiently
-from tests.perf.intent_results import BY_HAND, OURS, Done, Key, Results, checks_of, whole_blocks
-from tests.perf.intent_table import rivals, tables
+from tests.perf.intents import intent as benchmark
+from tests.perf.intents.intent import ALL, FEW, MIB, lane, order, parts, wrongly_refused
+from tests.perf.intents.intent_drawn import KINDS, drawn, with_slowdown
+from tests.perf.intents.intent_guest import patiently
+from tests.perf.intents.intent_results import (
+    BY_HAND,
+    OURS,
+    Done,
+    Key,
+    Results,
+    checks_of,
+    whole_blocks,
+)
+from tests.perf.intents.intent_table import rivals, tables
 from tests.support.live import Live
 from vmtune.client.connection.errors import Refused
 from vmtune.model.migration.intent import parse_intent

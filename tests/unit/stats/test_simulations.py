@@ -1,6 +1,6 @@
 """What the statistics promise, on 2,000 simulated experiments a cell of which the truth is known.
 
-`python -m tests.perf.stats_sim` prints the whole table, with more cells.
+`python -m tests.perf.verdicts.stats_sim` prints the whole table, with more cells.
 """
 
 from __future__ import annotations

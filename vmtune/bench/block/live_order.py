@@ -39,11 +39,11 @@ NOTE = "live.json"
 FIO = "fio"
 _AT_A_HANG_UP = 40
 """Coroutines that QEMU 10's NBD server was seen to have at most for each client that hangs up, for
-a node on the main loop (tests/perf/pool_model.py). For a node on an iothread there is no bound: the
-iothread starts coroutines for the lost connection until the main loop closes it (nbd/server.c:
-nbd_trip, client_close), and a main loop that is held meanwhile lets QEMU reach its limit of
-memory maps. QEMU 10.0 was seen to end so, and 7.2 ends itself with ``nbd_blockdev_client_closed:
-Assertion `qemu_in_main_thread() && nbd_server' failed``."""
+a node on the main loop (tests/perf/pools/pool_model.py). For a node on an iothread there is no
+bound: the iothread starts coroutines for the lost connection until the main loop closes it
+(nbd/server.c: nbd_trip, client_close), and a main loop that is held meanwhile lets QEMU reach its
+limit of memory maps. QEMU 10.0 was seen to end so, and 7.2 ends itself with
+``nbd_blockdev_client_closed: Assertion `qemu_in_main_thread() && nbd_server' failed``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ HALF_LIFE_MS = 3000
 LENGTHEN_BY_MS = 30
 """The interval grows by no more from one round to the next: a guest that has been quiet for a
 moment, or has just begun to be watched, may write fast in the next. Of 20 to 120 ms in simulations
-(tests/perf/reaper_sim, and four other sets of 60 random traces) the longest with which no set had
-more ring-full events than either of the other policies."""
+(tests/perf/rings/reaper_sim, and four other sets of 60 random traces) the longest with which no set
+had more ring-full events than either of the other policies."""
 
 
 @dataclass(frozen=True, slots=True)

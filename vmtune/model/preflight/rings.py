@@ -23,7 +23,7 @@ BRISK_BYTES_PER_S = 1 << 30
 """A vCPU that dirties so much a second is busy, but nothing unusual."""
 ROUND_TAKES_UP_TO = 2
 """Times its interval, on a busy host: rings of 16,384 entries then filled between rounds, of 65,536
-not (tests/perf/ring_survival)."""
+not (tests/perf/rings/ring_survival)."""
 MEASURED_ALL_THE_SAME = frozenset({"ring_without_reaper", "ring_fills_between_rounds"})
 """Blockers that stop no benchmark: a QEMU that dies is a result."""
 _RING = "dirty_ring_size_entries"

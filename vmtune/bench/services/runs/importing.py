@@ -21,8 +21,8 @@ log = structlog.get_logger(__name__)
 
 _WITHIN_S = 600.0
 _MOST_BYTES_PER_S = 32 << 20
-"""A file is taken in no faster, so that other requests do not wait behind it (tests/perf/flood.py).
-A run of that size takes many times longer to be read."""
+"""A file is taken in no faster, so that other requests do not wait behind it
+(tests/perf/fleets/flood.py). A run of that size takes many times longer to be read."""
 _PROGRAM = f"from {import_process.__name__} import main; main()"
 _COMMAND = (sys.executable, "-P", "-c", _PROGRAM)  # -P: no module of the folder where it runs
 

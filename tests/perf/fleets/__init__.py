@@ -1,0 +1,1 @@
+"""Services with many hosts, clients and records, and what the web UI costs."""

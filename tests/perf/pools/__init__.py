@@ -1,0 +1,1 @@
+"""QEMU's coroutine pools, as they are, by vmtune, and in the patched QEMU."""

@@ -1,0 +1,1 @@
+"""Dirty rings: what they cost guests, and reapers of vmtune and inside QEMU."""

@@ -1,0 +1,1 @@
+"""Comparisons of runs: error rates by simulation, other tools, scale, and `vmtune tune`."""
