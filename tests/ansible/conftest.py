@@ -12,7 +12,7 @@ import pytest
 
 from tests.packages.booted import Booted, booted
 from tests.packages.conftest import Root, base, deb
-from tests.support.ansible import BIN, COLLECTION, copied
+from tests.support.hosts.ansible import BIN, COLLECTION, copied
 
 __all__ = ["base", "deb"]  # fixtures
 

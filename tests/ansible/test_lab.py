@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.ansible import Ansible, changed, task, three, why_no_ansible
-from tests.support.browser import free_port
-from tests.support.live import Live, live, why_no_lab
+from tests.support.hosts.ansible import Ansible, changed, task, three, why_no_ansible
+from tests.support.hosts.live import Live, live, why_no_lab
+from tests.support.served.browser import free_port
 
 WHY_NOT = why_no_lab() or why_no_ansible()
 pytestmark = [

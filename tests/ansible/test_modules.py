@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from tests.support.ansible import Ansible, changed, task, three, why_no_ansible
-from tests.support.api import Api
-from tests.support.fakes import VM
-from tests.support.served_api import served_api
+from tests.support.hosts.ansible import Ansible, changed, task, three, why_no_ansible
+from tests.support.served.api import Api
+from tests.support.served.served_api import served_api
+from tests.support.simulated.fakes import VM
 from vmtune import __version__
 
 WHY_NOT = why_no_ansible()

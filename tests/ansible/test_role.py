@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.packages.booted import Booted
-from tests.support.ansible import why_no_ansible
+from tests.support.hosts.ansible import why_no_ansible
 
 WHY_NOT = why_no_ansible()
 pytestmark = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ansible import BIN, Ansible, copied, why_no_ansible
+from tests.support.hosts.ansible import BIN, Ansible, copied, why_no_ansible
 
 WHY_NOT = why_no_ansible()
 pytestmark = [

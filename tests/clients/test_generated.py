@@ -19,7 +19,7 @@ from tests.clients.generators import (
     typescript_client,
     why_no_go,
 )
-from tests.support.live import Live, live, why_no_lab
+from tests.support.hosts.live import Live, live, why_no_lab
 
 NO_LAB = why_no_lab()
 pytestmark = [

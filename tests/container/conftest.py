@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import why_no_lab
+from tests.support.hosts.live import why_no_lab
 
 CHECKOUT = Path(__file__).parents[2]
 CONTAINER = CHECKOUT / "packaging" / "container"

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.container.conftest import CONTAINER, Container, container
-from tests.support.browser import free_port
-from tests.support.live import Live, live
-from tests.support.postgres import new_database, running_postgres
+from tests.support.hosts.live import Live, live
+from tests.support.served.browser import free_port
+from tests.support.stores.postgres import new_database, running_postgres
 
 LIBVIRT_GID = 64999
 """Of no group of the image: what the host's group libvirt has is the host's."""

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.qemu import Build, builds, running
+from tests.support.qemus.qemu import Build, builds, running
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, TooLate
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.hypervisor.qmp.driver import QmpDriver

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.prometheus import MONITORING, promtool, why_no_prometheus
+from tests.support.served.prometheus import MONITORING, promtool, why_no_prometheus
 
 WHY_NOT = why_no_prometheus()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import qemu
+from tests.support.qemus import qemu
 from vmtune.hypervisor.libvirt.domain_xml_edit import _GLOBALS
 from vmtune.model.migration.arriving import GIVEN_ON_ARRIVAL
 from vmtune.model.tunables.built_in import BUILT_IN

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.qemu import Build, builds, installed, old
+from tests.support.qemus.qemu import Build, builds, installed, old
 from vmtune.bench.block.order import BlockOrder, BlockPhase
 from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.migration.order import DirectTestbed, RunProgress, RunResult

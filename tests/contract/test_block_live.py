@@ -15,8 +15,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support import bench_libvirt, bench_qmp
-from tests.support.benches import Bench, BenchKind
+from tests.support.drivers import bench_libvirt, bench_qmp
+from tests.support.drivers.benches import Bench, BenchKind
 from vmtune.bench.block.live import run_live
 from vmtune.bench.block.live_order import LiveOrder, check_guest, clear_live
 from vmtune.bench.block.reduce import reduce_block

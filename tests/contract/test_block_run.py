@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.qemu import Build, builds, installed, old
+from tests.support.qemus.qemu import Build, builds, installed, old
 from vmtune.bench.block.order import BlockOrder, BlockPhase, BlockResult
 from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.block.run import run_block

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.qemu import CHECKOUT, Build, builds, installed
+from tests.support.qemus.qemu import CHECKOUT, Build, builds, installed
 from vmtune.bench.boot import run as boot_run
 from vmtune.bench.boot.firmware import find_firmware
 from vmtune.bench.boot.linux import linux_kernel

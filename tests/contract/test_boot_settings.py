@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.libvirt_pair import NAME, Pair, opened_pair, until
-from tests.support.live import why_no_lab
+from tests.support.hosts.libvirt_pair import NAME, Pair, opened_pair, until
+from tests.support.hosts.live import why_no_lab
 from vmtune import lab
 from vmtune.hypervisor.libvirt.boot.settings import read_settings
 from vmtune.hypervisor.libvirt.domain_xml import parse

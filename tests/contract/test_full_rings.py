@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.patched_build import patched
-from tests.support.qemu import CHECKOUT
+from tests.support.qemus.patched_build import patched
+from tests.support.qemus.qemu import CHECKOUT
 from vmtune.bench.qemu_process import find_qemu
 from vmtune.hypervisor.linux.dirty_ring import aborts_on_short_reset, ask_ring_reset
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.guest import guest
-from tests.support.qemu import Build, builds, installed
+from tests.support.qemus.guest import guest
+from tests.support.qemus.qemu import Build, builds, installed
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
 from vmtune.lab.guest_io import GuestIoPhase, GuestIoReport

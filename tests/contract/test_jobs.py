@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.postgres import new_database, running_postgres, why_no_postgres
+from tests.support.stores.postgres import new_database, running_postgres, why_no_postgres
 from vmtune.errors import CommandRefused, NotFound, SetupError
 from vmtune.jobs.base import JobEngine, JobStatus, Phase
 from vmtune.jobs.durable import DurableEngine

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.postgres import new_database, running_postgres, why_no_postgres
+from tests.support.stores.postgres import new_database, running_postgres, why_no_postgres
 
 PROGRAM = Path(__file__).parent / "jobs_sharing_program.py"
 pytestmark = pytest.mark.skipif(bool(why_no_postgres()), reason=why_no_postgres() or "never")

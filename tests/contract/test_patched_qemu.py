@@ -17,10 +17,17 @@ import pytest
 
 from tests.perf.pools.patched_pool import load
 from tests.perf.pools.pool_model import Monitor, exports
-from tests.support.map_count import map_count_held
-from tests.support.patched_build import OBJECT, TYPE, patched
-from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, READ_ONLY, SENDS, SETTABLE
-from tests.support.qemu import RunningQemu, running
+from tests.support.qemus.map_count import map_count_held
+from tests.support.qemus.patched_build import OBJECT, TYPE, patched
+from tests.support.qemus.qemu import RunningQemu, running
+from tests.support.simulated.patched_qemu import (
+    COUNTERS,
+    POLICIES,
+    RANGES,
+    READ_ONLY,
+    SENDS,
+    SETTABLE,
+)
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.packs import shipped

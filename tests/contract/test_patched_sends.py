@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.contract.test_patched_qemu import Refusing, started, wait_for
-from tests.support.live import why_no_lab
-from tests.support.patched_build import patched
+from tests.support.hosts.live import why_no_lab
+from tests.support.qemus.patched_build import patched
 from vmtune.lab.namespaces import add_namespace, delete_namespace, join_namespaces
 
 WHY_NOT = patched().why_not

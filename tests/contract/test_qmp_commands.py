@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import qemu
-from tests.support.bench_qmp import kinds
-from tests.support.benches import Bench
+from tests.support.drivers.bench_qmp import kinds
+from tests.support.drivers.benches import Bench
+from tests.support.qemus import qemu
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.hypervisor.qemu import allowlist as qmp_allowed

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support import qemu
+from tests.support.qemus import qemu
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.reaper.settings import ReaperSettings
 from vmtune.engine.watch import watch

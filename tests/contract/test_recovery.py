@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.qemu import Build, RunningQemu, builds, memory_to_send, running
+from tests.support.qemus.qemu import Build, RunningQemu, builds, memory_to_send, running
 from vmtune.errors import CommandRefused, TooLate
 from vmtune.hypervisor.protocol import MigrateOrder, MigrationHandle
 from vmtune.hypervisor.qmp.driver import QmpDriver

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.bench_libvirt import MIB, hosts
-from tests.support.libvirt_pair import NAME, Pair, opened_pair, until
-from tests.support.live import why_no_lab
+from tests.support.drivers.bench_libvirt import MIB, hosts
+from tests.support.hosts.libvirt_pair import NAME, Pair, opened_pair, until
+from tests.support.hosts.live import why_no_lab
 from vmtune import lab
 from vmtune.errors import CommandRefused, TooLate
 from vmtune.hypervisor.protocol import MigrationHandle

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.bench_libvirt import hosts, running_lab
-from tests.support.live import why_no_lab
+from tests.support.drivers.bench_libvirt import hosts, running_lab
+from tests.support.hosts.live import why_no_lab
 from vmtune import lab
 from vmtune.errors import LabError
 from vmtune.hypervisor.libvirt.driver import LibvirtDriver

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.map_count import map_count_held
+from tests.support.qemus.map_count import map_count_held
 from vmtune.api.wiring.limits import apply_limits
 from vmtune.errors import CommandRefused, SetupError
 from vmtune.hypervisor.linux.sysctl import (

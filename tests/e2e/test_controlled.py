@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Live, live, wait_for, why_no_lab
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
 from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.model.workload import Workload

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import chromium, settled, tab, why_no_browser
-from tests.support.live import wait_for, why_no_lab
+from tests.support.hosts.live import wait_for, why_no_lab
+from tests.support.served.browser import chromium, settled, tab, why_no_browser
 from vmtune.admin.demo import overview
 from vmtune.admin.demo.demo import LAB
 from vmtune.admin.demo.lock import LOCK, alone

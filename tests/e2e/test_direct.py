@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.live import ENDED, Service, wait_for
-from tests.support.qemu import Build, builds, running
+from tests.support.hosts.live import ENDED, Service, wait_for
+from tests.support.qemus.qemu import Build, builds, running
 from vmtune.client.connection.http import Document
 
 VALUES = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Live, live, wait_for, why_no_lab
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable

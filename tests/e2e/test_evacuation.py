@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.live import Live, live, wait_for, why_no_lab
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
 from vmtune.client.cli import run as vmtune
 from vmtune.client.connection.http import Document
 from vmtune.model.evacuation.evacuation import migration_id

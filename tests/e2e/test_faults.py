@@ -17,7 +17,7 @@ from tests.fault.faults import FAULTS
 from tests.fault.harms import Harm, as_summary, harm_of
 from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_often
 from tests.fault.testbed import FaultTestbed, Kind, testbed
-from tests.support.live import why_no_lab
+from tests.support.hosts.live import why_no_lab
 from vmtune.lab.guest_serial import GuestPass
 
 NO_LAB = why_no_lab()

@@ -13,8 +13,8 @@ import pytest
 from tests.fault.faults import FAULTS
 from tests.fault.suite import try_often
 from tests.fault.testbed import FaultTestbed, Kind, testbed
-from tests.support.live import why_no_lab
-from tests.support.postgres import why_no_postgres
+from tests.support.hosts.live import why_no_lab
+from tests.support.stores.postgres import why_no_postgres
 
 WHY_NOT = why_no_lab() or why_no_postgres()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import free_port
-from tests.support.live import Live, live, wait_for, why_no_lab
-from tests.support.relay import relayed
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
+from tests.support.hosts.relay import relayed
+from tests.support.served.browser import free_port
 from tests.unit.api.test_tls import certificate
 from vmtune import lab
 from vmtune.client.connection.sse import stored

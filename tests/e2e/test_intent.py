@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.live import Live, live, wait_for, why_no_lab
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import why_no_lab
+from tests.support.hosts.live import why_no_lab
 from vmtune import lab
 from vmtune.errors import LabError
 from vmtune.lab.guest_serial import (

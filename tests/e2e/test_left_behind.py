@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.daemons import without_libvirtd
-from tests.support.live import Live, live, wait_for, why_no_lab
+from tests.support.hosts.daemons import without_libvirtd
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.lab.host import plan_hosts
 from vmtune.model.workload import Workload

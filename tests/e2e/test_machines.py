@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import at_work, wait_for
-from tests.support.machines import machine_settings, refused, said, why_no_machines
+from tests.support.hosts.live import at_work, wait_for
+from tests.support.hosts.machines import machine_settings, refused, said, why_no_machines
 from vmtune import lab
 from vmtune.lab.host import plan_hosts
 from vmtune.lab.namespaces import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import Live, live, wait_for, why_no_lab
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Document

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.daemons import without_libvirtd
-from tests.support.live import ENDED, Live, live, wait_for, why_no_lab
+from tests.support.hosts.daemons import without_libvirtd
+from tests.support.hosts.live import ENDED, Live, live, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import Live, live, wait_for, why_no_lab
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
 from vmtune.admin.demo import overview as demo
 from vmtune.client.connection.http import Document
 from vmtune.lab.domain_xml import kvm_usable

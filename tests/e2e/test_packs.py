@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.live import ENDED, Service, wait_for
-from tests.support.qemu import SMALL_PC, Build, builds, running
+from tests.support.hosts.live import ENDED, Service, wait_for
+from tests.support.qemus.qemu import SMALL_PC, Build, builds, running
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Document
 from vmtune.packs import load

@@ -16,9 +16,9 @@ from xml.etree.ElementTree import fromstring, tostring
 import pytest
 
 from tests.perf.pools.pool_model import Monitor
-from tests.support.live import ENDED, QEMU, Live, Service, live, wait_for, why_no_lab
-from tests.support.patched_build import OBJECT, TYPE, patched
-from tests.support.qemu import SMALL_PC, running
+from tests.support.hosts.live import ENDED, QEMU, Live, Service, live, wait_for, why_no_lab
+from tests.support.qemus.patched_build import OBJECT, TYPE, patched
+from tests.support.qemus.qemu import SMALL_PC, running
 from vmtune import lab
 from vmtune.bench.migration.capabilities import look
 from vmtune.bench.migration.order import DirectTestbed, RunOrder

@@ -16,8 +16,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.live import ENDED, Service, wait_for
-from tests.support.qemu import (
+from tests.support.hosts.live import ENDED, Service, wait_for
+from tests.support.qemus.qemu import (
     SMALL_PC,
     Build,
     RunningQemu,

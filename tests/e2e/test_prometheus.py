@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import free_port
-from tests.support.live import wait_for, why_no_lab
-from tests.support.postgres import why_no_postgres
-from tests.support.prometheus import (
+from tests.support.hosts.live import wait_for, why_no_lab
+from tests.support.hosts.sharing import LiveFleet, live_fleet
+from tests.support.served.browser import free_port
+from tests.support.served.prometheus import (
     MONITORING,
     Prometheus,
     running_prometheus,
     why_no_prometheus,
 )
-from tests.support.sharing import LiveFleet, live_fleet
+from tests.support.stores.postgres import why_no_postgres
 
 WHY_NOT = why_no_lab() or why_no_postgres() or why_no_prometheus()
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "never")

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.live import wait_for, why_no_lab
-from tests.support.postgres import why_no_postgres
-from tests.support.sharing import TAKEN_OVER_WITHIN_S, LiveFleet, SharingService, live_fleet
+from tests.support.hosts.live import wait_for, why_no_lab
+from tests.support.hosts.sharing import TAKEN_OVER_WITHIN_S, LiveFleet, SharingService, live_fleet
+from tests.support.stores.postgres import why_no_postgres
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document
 from vmtune.model.evacuation.evacuation import migration_id

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.broken_ways import PKI, RELOAD, SSH, TLS, Broken, hosts, refused_as
-from tests.support.live import Live
-from tests.support.machines import live_machines, why_no_machines
-from tests.support.ways import observed_where_virsh_migrates, tuned_there_and_back
+from tests.support.hosts.broken_ways import PKI, RELOAD, SSH, TLS, Broken, hosts, refused_as
+from tests.support.hosts.live import Live
+from tests.support.hosts.machines import live_machines, why_no_machines
+from tests.support.hosts.ways import observed_where_virsh_migrates, tuned_there_and_back
 
 NONE = why_no_machines()
 pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")

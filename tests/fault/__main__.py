@@ -24,8 +24,8 @@ from tests.fault.faults import FAULTS
 from tests.fault.harms import as_summary
 from tests.fault.suite import Tried, as_markdown, left_to_try, note, noted, try_often
 from tests.fault.testbed import Kind, testbed
-from tests.support.live import why_no_lab
-from tests.support.postgres import why_no_postgres
+from tests.support.hosts.live import why_no_lab
+from tests.support.stores.postgres import why_no_postgres
 
 _NUMBER = 70  # of the first lab's network
 KINDS = {kind.name.lower().replace("_", "-"): kind for kind in Kind}

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tests.fault.direct import DirectLive
 from tests.fault.testbed import FaultTestbed, states
-from tests.support.local_disks import (
+from tests.support.hosts.local_disks import (
     LocalDisk,
     holds,
     machines,

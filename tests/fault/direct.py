@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from tests.support.live import Live, Service, at_work, wait_for
-from tests.support.local_disks import LocalDisk, make_image
-from tests.support.qemu import RunningQemu, installed, running
+from tests.support.hosts.live import Live, Service, at_work, wait_for
+from tests.support.hosts.local_disks import LocalDisk, make_image
+from tests.support.qemus.qemu import RunningQemu, installed, running
 from vmtune import lab
 from vmtune.lab.guest_build import build_guest
 from vmtune.model.workload import Workload

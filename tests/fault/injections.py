@@ -18,11 +18,11 @@ from typing import Any
 from tests.fault.checks import Try
 from tests.fault.direct import DISK, DirectLive
 from tests.fault.testbed import FaultTestbed, qemu_pid
-from tests.support.daemons import without_libvirtd
-from tests.support.live import wait_for
-from tests.support.local_disks import FOLDER, machines
-from tests.support.machines import said
-from tests.support.sharing import TAKEN_OVER_WITHIN_S
+from tests.support.hosts.daemons import without_libvirtd
+from tests.support.hosts.live import wait_for
+from tests.support.hosts.local_disks import FOLDER, machines
+from tests.support.hosts.machines import said
+from tests.support.hosts.sharing import TAKEN_OVER_WITHIN_S
 from vmtune import lab
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.errors import LabError

@@ -15,8 +15,8 @@ from tests.fault.checks import Try, guest_passes, settings_of, wrong
 from tests.fault.direct import DirectLive
 from tests.fault.faults import FAULTS, Fault
 from tests.fault.testbed import FaultTestbed, Kind
-from tests.support.live import wait_for
-from tests.support.local_disks import LocalDisk, make_disk, vm_on
+from tests.support.hosts.live import wait_for
+from tests.support.hosts.local_disks import LocalDisk, make_disk, vm_on
 from vmtune import lab
 from vmtune.client.connection.errors import ClientError, Refused
 from vmtune.client.connection.http import Document

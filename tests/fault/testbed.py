@@ -14,11 +14,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from tests.fault.direct import DirectLive
-from tests.support.live import Live, Service, wait_for
-from tests.support.local_disks import own_file_systems
-from tests.support.machines import live_machines
-from tests.support.postgres import Postgres, new_database, postgres_server
-from tests.support.sharing import SharingService
+from tests.support.hosts.live import Live, Service, wait_for
+from tests.support.hosts.local_disks import own_file_systems
+from tests.support.hosts.machines import live_machines
+from tests.support.hosts.sharing import SharingService
+from tests.support.stores.postgres import Postgres, new_database, postgres_server
 from vmtune import lab
 from vmtune.errors import LabError
 from vmtune.storage import Store

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from tests.support.api import Api, admin_token
-from tests.support.served_api import served_api
+from tests.support.served.api import Api, admin_token
+from tests.support.served.served_api import served_api
 from vmtune.api.openapi import document
 
 MINUTES = 20

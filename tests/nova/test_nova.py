@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Live, live, wait_for, why_no_lab
-from tests.support.nova import (
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
+from tests.support.hosts.nova import (
     Compute,
     computes,
     debians_nova,

@@ -13,7 +13,7 @@ import pytest
 
 from tests.packages.booted import Booted
 from tests.packages.test_deb import OLDER
-from tests.support.two_hosts import certificates
+from tests.support.hosts.two_hosts import certificates
 
 pytestmark = pytest.mark.timeout(900, func_only=True)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
 from tests.perf.verdicts.compare_scale import make_runs
-from tests.support.live import Live, live, why_no_lab
+from tests.support.hosts.live import Live, live, why_no_lab
 from vmtune.client.connection.http import Client
 from vmtune.model.workload import Workload
 from vmtune.storage import Store, upgrade

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import COUNTED, LAB, SETTINGS, folder, interleaved, median_ratio
-from tests.support.qemu import installed, running
+from tests.support.qemus.qemu import installed, running
 from vmtune.admin.demo.service import running_service
 from vmtune.client.connection.http import Client
 from vmtune.lab import VmSettings, define_vm, down, up, virsh

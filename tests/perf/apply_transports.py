@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import SETTINGS, interleaved
-from tests.support.live import Live, at_work, wait_for
-from tests.support.machines import live_machines, why_no_machines
+from tests.support.hosts.live import Live, at_work, wait_for
+from tests.support.hosts.machines import live_machines, why_no_machines
 from vmtune import lab
 from vmtune.model.workload import Workload
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from tests.support.qemu import CHECKOUT, installed
+from tests.support.qemus.qemu import CHECKOUT, installed
 from vmtune.bench.boot.firmware import find_firmware
 from vmtune.bench.boot.order import BootOrder, BootResult
 from vmtune.bench.boot.payload import prepare_guest

@@ -28,8 +28,8 @@ from typing import Any
 
 from tests.perf.kept import Kept
 from tests.perf.report import Check, environment, finish, spread
-from tests.support.live import Live
-from tests.support.local_disks import (
+from tests.support.hosts.live import Live
+from tests.support.hosts.local_disks import (
     MIB,
     VIRSH,
     LocalDisk,
@@ -39,7 +39,7 @@ from tests.support.local_disks import (
     vm_on,
     wrong_on,
 )
-from tests.support.machines import live_machines, said
+from tests.support.hosts.machines import live_machines, said
 from vmtune import lab
 from vmtune.model.workload import Workload
 

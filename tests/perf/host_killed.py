@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from tests.perf.report import Check, environment, finish, spread
-from tests.support.live import Live, wait_for
-from tests.support.machines import by_its_bus, live_machines, said, why_no_machines
+from tests.support.hosts.live import Live, wait_for
+from tests.support.hosts.machines import by_its_bus, live_machines, said, why_no_machines
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.model.workload import Workload

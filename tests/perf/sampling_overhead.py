@@ -22,8 +22,8 @@ from uuid import UUID, uuid4
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from tests.support.live import wait_for
-from tests.support.qemu import cpu_s, installed, running
+from tests.support.hosts.live import wait_for
+from tests.support.qemus.qemu import cpu_s, installed, running
 from vmtune.admin.demo.service import running_service
 from vmtune.client.connection.http import Client
 from vmtune.engine.watch import watch

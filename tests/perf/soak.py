@@ -22,8 +22,8 @@ from uuid import uuid4
 from tests.perf.apply_latency import MACHINE
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import SETTINGS, folder
-from tests.support.load import Plan, send
-from tests.support.qemu import installed, running
+from tests.support.qemus.qemu import installed, running
+from tests.support.served.load import Plan, send
 from vmtune.admin.demo.service import Service, running_service
 
 MINUTES, SETTLED_AFTER_S = 60.0, 300.0

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Live, wait_for
-from tests.support.machines import on, said, why_no_machines
-from tests.support.releases import pairs, record, release_pair, versions
+from tests.support.hosts.live import Live, wait_for
+from tests.support.hosts.machines import on, said, why_no_machines
+from tests.support.hosts.releases import pairs, record, release_pair, versions
 from vmtune import lab
 from vmtune.model.workload import Workload
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.broken_ways import TRANSPORTS, hosts, share_known_hosts
-from tests.support.live import Live
-from tests.support.machines import why_no_machines
-from tests.support.releases import pairs, record, release_machines, versions
-from tests.support.ways import (
+from tests.support.hosts.broken_ways import TRANSPORTS, hosts, share_known_hosts
+from tests.support.hosts.live import Live
+from tests.support.hosts.machines import why_no_machines
+from tests.support.hosts.releases import pairs, record, release_machines, versions
+from tests.support.hosts.ways import (
     WANTED_ROUNDS,
     asked_for_by_the_hook,
     default_profile,

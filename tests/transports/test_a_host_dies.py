@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Live, wait_for
-from tests.support.machines import by_its_bus, live_machines, said, why_no_machines
+from tests.support.hosts.live import Live, wait_for
+from tests.support.hosts.machines import by_its_bus, live_machines, said, why_no_machines
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.model.workload import Workload

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.broken_ways import PKI
-from tests.support.live import Live
-from tests.support.machines import live_machines, said, why_no_machines
+from tests.support.hosts.broken_ways import PKI
+from tests.support.hosts.live import Live
+from tests.support.hosts.machines import live_machines, said, why_no_machines
 from vmtune import lab
 from vmtune.model.workload import Workload
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.broken_ways import hosts
-from tests.support.live import Live
-from tests.support.machines import live_machines, on, said, why_no_machines
-from tests.support.ways import (
+from tests.support.hosts.broken_ways import hosts
+from tests.support.hosts.live import Live
+from tests.support.hosts.machines import live_machines, on, said, why_no_machines
+from tests.support.hosts.ways import (
     HOOK,
     STOCK_ROUNDS,
     TOKEN,

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.broken_ways import SSH, TLS, Broken, hosts, refused_as
-from tests.support.live import Live
-from tests.support.machines import CHECKOUT, by_its_bus, live_machines, said, why_no_machines
-from tests.support.ways import (
+from tests.support.hosts.broken_ways import SSH, TLS, Broken, hosts, refused_as
+from tests.support.hosts.live import Live
+from tests.support.hosts.machines import CHECKOUT, by_its_bus, live_machines, said, why_no_machines
+from tests.support.hosts.ways import (
     WANTED_ROUNDS,
     asked_for_by_the_hook,
     default_profile,

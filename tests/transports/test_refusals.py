@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.broken_ways import (
+from tests.support.hosts.broken_ways import (
     KEYS,
     PKI,
     RELOAD,
@@ -16,8 +16,8 @@ from tests.support.broken_ways import (
     refused_as,
     share_known_hosts,
 )
-from tests.support.live import Live
-from tests.support.machines import live_machines, why_no_machines
+from tests.support.hosts.live import Live
+from tests.support.hosts.machines import live_machines, why_no_machines
 
 NONE = why_no_machines()
 pytestmark = pytest.mark.skipif(bool(NONE), reason=NONE or "never")

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.broken_ways import TRANSPORTS, hosts, share_known_hosts
-from tests.support.live import Live
-from tests.support.machines import live_machines, on, said, why_no_machines
-from tests.support.ways import tuned_there_and_back
+from tests.support.hosts.broken_ways import TRANSPORTS, hosts, share_known_hosts
+from tests.support.hosts.live import Live
+from tests.support.hosts.machines import live_machines, on, said, why_no_machines
+from tests.support.hosts.ways import tuned_there_and_back
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.sse import stored
 

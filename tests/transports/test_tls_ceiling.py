@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.broken_ways import hosts
-from tests.support.live import Live, wait_for
-from tests.support.machines import live_machines, why_no_machines
+from tests.support.hosts.broken_ways import hosts
+from tests.support.hosts.live import Live, wait_for
+from tests.support.hosts.machines import live_machines, why_no_machines
 from vmtune.model.workload import Workload
 
 NONE = why_no_machines()

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.live import Live, at_work, wait_for
-from tests.support.machines import (
+from tests.support.hosts.live import Live, at_work, wait_for
+from tests.support.hosts.machines import (
     by_its_bus,
     on,
     packaged_machines,
@@ -22,7 +22,7 @@ from tests.support.machines import (
     why_no_machines,
     why_not_packaged,
 )
-from tests.support.two_hosts import blocks
+from tests.support.hosts.two_hosts import blocks
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.model.workload import Workload

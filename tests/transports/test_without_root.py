@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.live import Live
-from tests.support.machines import (
+from tests.support.hosts.live import Live
+from tests.support.hosts.machines import (
     PackagedService,
     on,
     packaged_machines,

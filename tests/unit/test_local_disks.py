@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.local_disks import MIB, sector, wrong_in
+from tests.support.hosts.local_disks import MIB, sector, wrong_in
 
 SECTOR = 512
 SECTORS = MIB // SECTOR

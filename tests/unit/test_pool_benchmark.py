@@ -11,7 +11,7 @@ import pytest
 from tests.perf.kept import Kept
 from tests.perf.pools import pool_cost
 from tests.perf.pools.pool_cost import PATCHED, UNPATCHED
-from tests.support.qemu import Build
+from tests.support.qemus.qemu import Build
 
 BUILDS = {arm: Build(arm, "") for arm in (PATCHED, UNPATCHED)}
 WHERE = {"builds": ["one", "other"]}

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.support.browser import (
+from tests.support.hosts.live import Live, live, wait_for, why_no_lab
+from tests.support.served.browser import (
     Tab,
     Watch,
     browsing,
@@ -17,7 +18,6 @@ from tests.support.browser import (
     tab_of,
     why_no_browser,
 )
-from tests.support.live import Live, live, wait_for, why_no_lab
 from vmtune import lab
 from vmtune.api.pages.web import BUILT
 

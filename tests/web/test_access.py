@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.axe import CONTRAST, faults
-from tests.support.browser import NARROW, Watch, settled, tab
-from tests.support.live import Live, wait_for
+from tests.support.hosts.live import Live, wait_for
+from tests.support.served.axe import CONTRAST, faults
+from tests.support.served.browser import NARROW, Watch, settled, tab
 from tests.web.test_vms import choose
 from vmtune import lab
 

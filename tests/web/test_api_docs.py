@@ -2,8 +2,8 @@
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import NARROW, Watch, tab
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import NARROW, Watch, tab
 
 
 def test_routes_are_found_and_tried_with_the_browsers_session(page: Page, watch: Watch) -> None:

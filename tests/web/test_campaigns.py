@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import WIDE, Watch, settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import WIDE, Watch, settled
 from vmtune.bench.report.words import distinct_texts
 from vmtune.stats.model import Scale
 from vmtune.units import Unit

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.browser import Watch, settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import Watch, settled
 from vmtune import lab
 
 

@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Watch, settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import Watch, settled
 
 LOST = "Lost the connection to the service"
 NOBODY_ANSWERS = {

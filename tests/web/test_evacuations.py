@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import settled
 from tests.web.test_clicks import navigate, within
 
 

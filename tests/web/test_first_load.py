@@ -3,7 +3,7 @@
 from playwright.sync_api import Browser
 
 from tests.perf.fleets.web import KIB, fetched, gzipped
-from tests.support.live import Live
+from tests.support.hosts.live import Live
 
 MOST_KIB = {".js": 260, ".css": 110}
 """Compressed as a proxy does."""

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.perf.fleets import fleet_pages
 from tests.perf.fleets.fleet_sim import make
-from tests.support.browser import free_port, settled, tab
-from tests.support.fleet import SimHost
+from tests.support.served.browser import free_port, settled, tab
+from tests.support.simulated.fleet import SimHost
 from vmtune.errors import HostUnreachable
 
 AT_A_GLANCE = {"width": 1440, "height": 900}

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.support.live import Live
+from tests.support.hosts.live import Live
 from tests.web.test_vms import choose
 
 

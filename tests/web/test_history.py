@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import settled
-from tests.support.live import Live
-from tests.support.measured import PLACE, noisy, put
+from tests.support.benchmarks.measured import PLACE, noisy, put
+from tests.support.hosts.live import Live
+from tests.support.served.browser import settled
 from vmtune.storage import Store
 
 STEPPED, HINTED = "test/stepped", "test/hinted"

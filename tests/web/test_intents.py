@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Watch, settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import Watch, settled
 from vmtune.model.workload import Workload
 
 _MEASURED_MS = 90_000  # measuring takes some 20 s

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.browser import settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import settled
 from vmtune import lab
 
 FARTHEST = 120

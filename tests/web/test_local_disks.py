@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from tests.support.browser import browsing, settled, tab_of
-from tests.support.live import Live, wait_for
-from tests.support.local_disks import (
+from tests.support.hosts.live import Live, wait_for
+from tests.support.hosts.local_disks import (
     MIB,
     POOL,
     VIRSH,
@@ -19,8 +18,9 @@ from tests.support.local_disks import (
     own_file_systems,
     vm_on,
 )
-from tests.support.machines import live_machines, on, said, why_no_machines
-from tests.support.relay import relayed_from
+from tests.support.hosts.machines import live_machines, on, said, why_no_machines
+from tests.support.hosts.relay import relayed_from
+from tests.support.served.browser import browsing, settled, tab_of
 from vmtune import lab
 from vmtune.client.connection.http import Document
 from vmtune.model.workload import Workload

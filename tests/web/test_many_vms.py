@@ -4,9 +4,9 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.axe import faults
-from tests.support.browser import settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.axe import faults
+from tests.support.served.browser import settled
 from vmtune import lab
 
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.browser import Watch, settled
-from tests.support.live import Live, wait_for
+from tests.support.hosts.live import Live, wait_for
+from tests.support.served.browser import Watch, settled
 from tests.web.test_clicks import navigate, within
 from tests.web.test_vms import choose
 from vmtune import lab

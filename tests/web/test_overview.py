@@ -5,8 +5,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Watch, settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import Watch, settled
 from tests.web.test_clicks import navigate, within
 from vmtune.client.connection.errors import ClientError
 from vmtune.model.workload import Workload

@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Watch, settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import Watch, settled
 
 
 def alert(page: Page, text: str) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Watch, settled
-from tests.support.live import Live, at_work, wait_for
+from tests.support.hosts.live import Live, at_work, wait_for
+from tests.support.served.browser import Watch, settled
 from tests.web.conftest import PLAN
 from tests.web.test_vms import choose
 from vmtune import lab

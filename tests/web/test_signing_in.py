@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import Tab, Watch, settled, tab
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import Tab, Watch, settled, tab
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import time
 import pytest
 from playwright.sync_api import Browser
 
-from tests.support.browser import PATIENCE_MS, Tab, settled, tab
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.browser import PATIENCE_MS, Tab, settled, tab
 
 
 def misbehave(there: Tab, misdeed: str) -> None:

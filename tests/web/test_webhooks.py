@@ -2,9 +2,9 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.support.axe import faults
-from tests.support.browser import settled
-from tests.support.live import Live
+from tests.support.hosts.live import Live
+from tests.support.served.axe import faults
+from tests.support.served.browser import settled
 
 
 def test_the_life_of_a_webhook(it: Live, page: Page) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.data.store.make_dump import fill
-from tests.support.backed_up import (
+from tests.support.stores.backed_up import (
     JOBS_TABLE,
     NOW,
     in_jobs,
     job,
     url,
 )  # fmt: skip
-from tests.support.postgres import (
+from tests.support.stores.postgres import (
     new_database,
     postgres_server,
     why_no_postgres,

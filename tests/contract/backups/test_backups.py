@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.backed_up import (
+from tests.support.simulated.fakes import VM
+from tests.support.stores.backed_up import (
     ACT,
     JOBS_TABLE,
     NOW,
@@ -22,7 +23,6 @@ from tests.support.backed_up import (
     unfinished,
     url,
 )  # fmt: skip
-from tests.support.fakes import VM
 from vmtune.errors import Conflict
 from vmtune.model.access.scopes import FULL, Identity, Kind, Rights, Scope
 from vmtune.model.access.tokens import Token

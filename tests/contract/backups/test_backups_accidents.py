@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import URL
 
-from tests.support.backed_up import (
+from tests.support.stores.backed_up import (
     ACT,
     JOBS_TABLE,
     add_host,
@@ -20,7 +20,7 @@ from tests.support.backed_up import (
     on_postgresql,
     url,
 )  # fmt: skip
-from tests.support.postgres import (
+from tests.support.stores.postgres import (
     libpq_url,
     why_no_postgres,
 )

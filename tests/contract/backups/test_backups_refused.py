@@ -13,13 +13,13 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from tests.support.backed_up import (
+from tests.support.stores.backed_up import (
     ACT,
     add_host,
     host_names,
     url,
 )  # fmt: skip
-from tests.support.postgres import (
+from tests.support.stores.postgres import (
     libpq_url,
     new_database,
     why_no_postgres,

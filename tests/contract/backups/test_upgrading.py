@@ -15,9 +15,9 @@ from threading import Event, Thread
 import pytest
 from sqlalchemy import create_engine, inspect, text
 
-from tests.support.backed_up import ACT, host_names, url
-from tests.support.live import wait_for
-from tests.support.sharing import SharingService
+from tests.support.hosts.live import wait_for
+from tests.support.hosts.sharing import SharingService
+from tests.support.stores.backed_up import ACT, host_names, url
 from vmtune.errors import Conflict, OutcomeUnknown, SetupError
 from vmtune.services.backup import upgrading
 from vmtune.services.backup.backups import Databases, restore

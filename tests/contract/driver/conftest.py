@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.benches import Bench, BenchKind, bench_kinds
+from tests.support.drivers.benches import Bench, BenchKind, bench_kinds
 
 
 @pytest.fixture(params=[pytest.param(k, id=k.id) for k in bench_kinds()])

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from uuid import UUID
 
-from tests.support.benches import Bench
+from tests.support.drivers.benches import Bench
 from vmtune.errors import NotFound
 from vmtune.hypervisor.protocol import Driver, DriverEvent, MigrateOrder, MigrationHandle
 from vmtune.model.host.facts import VmState

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.driver.moving import NOBODY, settled, start, until_at_rest
-from tests.support.bench_fake import FakeBench
-from tests.support.benches import Bench
+from tests.support.drivers.bench_fake import FakeBench
+from tests.support.drivers.benches import Bench
 from vmtune.errors import CommandRefused, NotFound, TooLate
 from vmtune.model.host.facts import VmState
 from vmtune.model.migration.record import QemuStatus

@@ -16,12 +16,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.support.bench_libvirt import (
+from tests.support.drivers.bench_libvirt import (
     MIB,
     hosts,
 )
-from tests.support.libvirt_pair import NAME, SLOW, Pair, opened_pair, until
-from tests.support.live import why_no_lab
+from tests.support.hosts.libvirt_pair import NAME, SLOW, Pair, opened_pair, until
+from tests.support.hosts.live import why_no_lab
 from vmtune import lab
 from vmtune.errors import (
     CommandRefused,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.driver.moving import NOBODY
-from tests.support.benches import Bench
+from tests.support.drivers.benches import Bench
 from vmtune.errors import NotFound
 from vmtune.model.host.facts import VmState
 from vmtune.model.host.virtio_queues import VirtioQueue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.driver.moving import until
-from tests.support.benches import Bench
+from tests.support.drivers.benches import Bench
 from vmtune.errors import CommandRefused, MonitorBusy, NotFound
 from vmtune.hypervisor.protocol import EventKind
 from vmtune.model.host.facts import VmState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.driver.moving import everything, last_totals, settled, start
-from tests.support.benches import Bench
+from tests.support.drivers.benches import Bench
 from vmtune.errors import CommandRefused, OutcomeUnknown, TooLate
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder
 from vmtune.model.host.facts import VmState

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from tests.contract.driver.moving import start
-from tests.support.benches import Bench
-from tests.support.migrations import make_migration
+from tests.support.drivers.benches import Bench
+from tests.support.examples.migrations import make_migration
 from vmtune.engine.end_state import Evidence
 from vmtune.engine.finalize import finalize
 from vmtune.errors import CommandRefused

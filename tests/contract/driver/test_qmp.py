@@ -17,7 +17,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support import qemu
+from tests.support.qemus import qemu
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, NotFound
 from vmtune.hypervisor.protocol import EventKind, MigrateOrder
 from vmtune.hypervisor.qmp.driver import QmpDriver

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.driver.moving import NOBODY
-from tests.support.benches import Bench
+from tests.support.drivers.benches import Bench
 from vmtune.errors import CommandRefused, NotFound
 from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.plan.changes import Change, in_order, undo

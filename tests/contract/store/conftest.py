@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.support.databases import empty_database
-from tests.support.postgres import libpq_url, new_database, running_postgres, why_no_postgres
+from tests.support.stores.databases import empty_database
+from tests.support.stores.postgres import libpq_url, new_database, running_postgres, why_no_postgres
 from vmtune.model.host.inventory import Host
 from vmtune.storage import Store, upgrade
 from vmtune.storage.tables.core import Base

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from tests.contract.store.conftest import Clock
-from tests.support.fakes import VM
+from tests.support.simulated.fakes import VM
 from vmtune.errors import DuplicateName, InvalidInput
 from vmtune.model.access.audit import FIRST, Act, AuditSort, Change, Entry, Outcome, check
 from vmtune.model.access.scopes import Identity, Kind

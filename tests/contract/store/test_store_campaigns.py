@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.contract.store.conftest import Clock
-from tests.support.campaigns import FORECAST, a_campaign
+from tests.support.benchmarks.campaigns import FORECAST, a_campaign
 from vmtune.bench.model.campaign.record import NEXT, CampaignState
 from vmtune.bench.model.runs.run import RunState, Slot
 from vmtune.errors import Conflict, NotFound

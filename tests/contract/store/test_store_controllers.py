@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.rounds import REPORT, make_rounds
+from tests.support.examples.rounds import REPORT, make_rounds
 from vmtune.errors import NotFound
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperRound, StepEffect, StepRecord
 from vmtune.model.migration.record import Migration

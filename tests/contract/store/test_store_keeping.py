@@ -13,9 +13,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from tests.contract.store.conftest import Clock
-from tests.support.fakes import VM
-from tests.support.rounds import make_rounds
-from tests.support.samples import make_samples
+from tests.support.examples.rounds import make_rounds
+from tests.support.examples.samples import make_samples
+from tests.support.simulated.fakes import VM
 from vmtune.errors import NotFound
 from vmtune.model.access.audit import NO_CUT, Act, Outcome
 from vmtune.model.access.scopes import SERVICE

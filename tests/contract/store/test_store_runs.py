@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.contract.store.conftest import Clock
-from tests.support.records import make_record
+from tests.support.benchmarks.records import make_record
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Slot, Testbed
 from vmtune.bench.model.runs.series import Series, apart
 from vmtune.errors import Conflict, DuplicateName, InvalidInput, NotFound

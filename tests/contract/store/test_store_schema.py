@@ -11,7 +11,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, inspect, make_url, text
 
 from tests.contract.store.conftest import NO_POSTGRES
-from tests.support.postgres import libpq_url
+from tests.support.stores.postgres import libpq_url
 from vmtune.errors import SchemaMismatch
 from vmtune.storage import Store, current_revision, head_revision, upgrade
 from vmtune.storage.database import Database

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
 from vmtune.errors import NotFound, OperationInProgress, StaleRevision
 from vmtune.model.host.inventory import EventTopic
 from vmtune.storage import Store

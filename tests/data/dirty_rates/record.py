@@ -23,7 +23,7 @@ from typing import Any
 
 from qemu.qmp import QMPClient
 
-from tests.support.qemu import installed, running
+from tests.support.qemus.qemu import installed, running
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
 from vmtune.model.workload import Workload

@@ -1,7 +1,7 @@
 """Records what QEMU answers, for the fake and for the tests of the tunables table.
 
 Run it from the checkout after a new QEMU was installed: ``python -m tests.data.qmp.record``.
-It writes a folder for each QEMU that tests/support/qemu.py knows, named by version.
+It writes a folder for each QEMU that tests/support/qemus/qemu.py knows, named by version.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uuid import UUID
 
 from qemu.qmp import QMPClient
 
-from tests.support import qemu
+from tests.support.qemus import qemu
 
 HERE = Path(__file__).parent
 VM = UUID("5f5b1f5e-6c0e-4c8f-9d1a-0d9f6a1c7e10")

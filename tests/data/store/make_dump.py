@@ -15,10 +15,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
-from tests.support.campaigns import FORECAST, a_campaign
-from tests.support.records import make_record
-from tests.support.rounds import REPORT, make_rounds
-from tests.support.samples import make_samples
+from tests.support.benchmarks.campaigns import FORECAST, a_campaign
+from tests.support.benchmarks.records import make_record
+from tests.support.examples.rounds import REPORT, make_rounds
+from tests.support.examples.samples import make_samples
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState, Slot
 from vmtune.bench.model.trend.change import ChangeKind, FoundChange, Triage

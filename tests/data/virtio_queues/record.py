@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import IO, Any
 
-from tests.support.releases import QEMU, root_of, unpacked
+from tests.support.hosts.releases import QEMU, root_of, unpacked
 
 HERE = Path(__file__).parent
 FOLDERS = ("/machine/peripheral", "/machine/peripheral-anon")

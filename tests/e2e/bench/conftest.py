@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import Service
+from tests.support.hosts.live import Service
 from vmtune.bench.run_folder import processes_of
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.bench_libvirt import running_lab
-from tests.support.live import why_no_lab
-from tests.support.qemu import Build, builds, installed, old
+from tests.support.drivers.bench_libvirt import running_lab
+from tests.support.hosts.live import why_no_lab
+from tests.support.qemus.qemu import Build, builds, installed, old
 from vmtune.bench.migration.order import (
     DirectTestbed,
     LibvirtTestbed,

@@ -17,7 +17,7 @@ from tests.perf.forecasts import dataset
 from tests.perf.forecasts.dataset import migrate_all
 from tests.perf.forecasts.dataset_drawn import Drawn
 from tests.perf.forecasts.dataset_guest import WanderingGuest, Went, wandering_guest
-from tests.support.qemu import installed
+from tests.support.qemus.qemu import installed
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.migration import Scenario, VmShape
 from vmtune.bench.model.scenario.parts import MIB

@@ -14,8 +14,8 @@ from uuid import uuid4
 import pytest
 
 from tests.perf.pools.pool_model import Monitor
-from tests.support.live import Service, wait_for
-from tests.support.qemu import RunningQemu, installed, running
+from tests.support.hosts.live import Service, wait_for
+from tests.support.qemus.qemu import RunningQemu, installed, running
 from vmtune.bench.report.report import from_document
 from vmtune.bench.run_folder import processes_of
 from vmtune.client.cli import run as vmtune

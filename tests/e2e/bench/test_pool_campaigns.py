@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Service, wait_for
-from tests.support.qemu import OLD_QEMU, installed, old
+from tests.support.hosts.live import Service, wait_for
+from tests.support.qemus.qemu import OLD_QEMU, installed, old
 from vmtune.bench.report.report import from_document
 from vmtune.reference.files import scenario_file
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Service, wait_for
-from tests.support.qemu import installed
+from tests.support.hosts.live import Service, wait_for
+from tests.support.qemus.qemu import installed
 from vmtune.bench.run_folder import processes_of
 from vmtune.client.connection.http import Document
 

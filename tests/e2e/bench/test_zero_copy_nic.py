@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Service, wait_for, why_no_lab
-from tests.support.patched_build import patched
+from tests.support.hosts.live import Service, wait_for, why_no_lab
+from tests.support.qemus.patched_build import patched
 from vmtune import lab
 from vmtune.bench.report.report import from_document
 from vmtune.client.views.sends import sends

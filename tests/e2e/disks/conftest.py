@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.live import Service
-from tests.support.qemu import Build, builds
+from tests.support.hosts.live import Service
+from tests.support.qemus.qemu import Build, builds
 
 
 @pytest.fixture(scope="module")

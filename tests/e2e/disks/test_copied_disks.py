@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import ENDED, Live, wait_for
-from tests.support.machines import live_machines, on, said, why_no_machines
-from tests.support.qemu import CHECKOUT, OLD_QEMU
-from tests.support.removal import kill_while_removing
-from tests.support.wiretap import Heard
+from tests.support.hosts.live import ENDED, Live, wait_for
+from tests.support.hosts.machines import live_machines, on, said, why_no_machines
+from tests.support.hosts.wiretap import Heard
+from tests.support.qemus.qemu import CHECKOUT, OLD_QEMU
+from tests.support.served.removal import kill_while_removing
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Document

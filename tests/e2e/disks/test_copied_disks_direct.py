@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.direct_disks import COPIED, DISK, MIB, SLOWLY, arrived_whole, image_tool, pair
-from tests.support.live import ENDED, Service, wait_for
-from tests.support.qemu import Build, alike, builds
-from tests.support.removal import kill_while_removing
+from tests.support.hosts.live import ENDED, Service, wait_for
+from tests.support.qemus.direct_disks import (
+    COPIED,
+    DISK,
+    MIB,
+    SLOWLY,
+    arrived_whole,
+    image_tool,
+    pair,
+)
+from tests.support.qemus.qemu import Build, alike, builds
+from tests.support.served.removal import kill_while_removing
 from vmtune.client.connection.errors import Refused
 
 ALIKE = pytest.mark.parametrize("build", alike(), indirect=True)

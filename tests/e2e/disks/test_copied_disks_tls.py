@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.direct_disks import COPIED, Pair, arrived_whole, ask, pair
-from tests.support.live import Service
-from tests.support.qemu import Build
-from tests.support.wiretap import Heard
+from tests.support.hosts.live import Service
+from tests.support.hosts.wiretap import Heard
+from tests.support.qemus.direct_disks import COPIED, Pair, arrived_whole, ask, pair
+from tests.support.qemus.qemu import Build
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root sees what goes by the network")
 ADDRESS, NAME, CREDS = "127.0.0.1", "b.example", "tls0"

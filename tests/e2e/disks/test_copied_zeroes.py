@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.live import Live, wait_for
-from tests.support.local_disks import (
+from tests.support.hosts.live import Live, wait_for
+from tests.support.hosts.local_disks import (
     FOLDER,
     MIB,
     LocalDisk,
@@ -20,7 +20,7 @@ from tests.support.local_disks import (
     vm_on,
     wrong_on,
 )
-from tests.support.machines import live_machines, said, why_no_machines
+from tests.support.hosts.machines import live_machines, said, why_no_machines
 from vmtune import lab
 from vmtune.client.connection.http import Document
 from vmtune.model.workload import Workload

@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.support.live import Live
-from tests.support.machines import live_machines, on, said, why_no_machines
+from tests.support.hosts.live import Live
+from tests.support.hosts.machines import live_machines, on, said, why_no_machines
 from vmtune import lab
 from vmtune.client.connection.errors import Refused
 from vmtune.model.workload import Workload

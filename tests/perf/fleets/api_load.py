@@ -1,12 +1,12 @@
 """How soon reads are answered at 1,000 a second, while two migrations run in the lab.
 
 What the web UI asks for, in about the shares in which it does so, over TCP with a token, at a
-fixed rate (tests/support/load.py): the lists of VMs, migrations and hosts, a migration's record
-and its newest samples as a page asks for them that follows it, another's samples as a whole, and
-which profile a VM gets and why. On SQLite and on PostgreSQL: one service, its database, the two
+fixed rate (tests/support/served/load.py): the lists of VMs, migrations and hosts, a migration's
+record and its newest samples as a page asks for them that follows it, another's samples as a whole,
+and which profile a VM gets and why. On SQLite and on PostgreSQL: one service, its database, the two
 libvirt hosts, both guests and the generator share the machine. The service keeps to one CPU (the
 setting ``cpus``), and has the share of it that the package's unit gives it
-(tests/support/slices.py), where the machine lets shares be given; PostgreSQL has the same, as
+(tests/support/hosts/slices.py), where the machine lets shares be given; PostgreSQL has the same, as
 docs/how-to/several-services.md has it for a database on the service's host.
 
     python -m tests.perf.fleets.api_load [SECONDS]
@@ -24,13 +24,13 @@ from uuid import uuid4
 
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder, variables
-from tests.support.browser import free_port
-from tests.support.live import Live, live, why_no_lab
-from tests.support.load import Answers, Plan, send
-from tests.support.postgres import new_database, running_postgres, why_no_postgres
-from tests.support.qemu import cpu_s, installed, running
-from tests.support.samples import make_samples
-from tests.support.slices import of_command, slices, weights, why_no_slices
+from tests.support.examples.samples import make_samples
+from tests.support.hosts.live import Live, live, why_no_lab
+from tests.support.hosts.slices import of_command, slices, weights, why_no_slices
+from tests.support.qemus.qemu import cpu_s, installed, running
+from tests.support.served.browser import free_port
+from tests.support.served.load import Answers, Plan, send
+from tests.support.stores.postgres import new_database, running_postgres, why_no_postgres
 from vmtune.client.connection.http import Document
 from vmtune.hypervisor.linux import cpus
 from vmtune.model.migration.record import MigrationState, Totals

@@ -24,10 +24,10 @@ from uuid import UUID, uuid4
 from tests.perf.fleets.fleet_apply import MACHINE, memory_bytes
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import SETTINGS, folder, variables
-from tests.support.live import wait_for, why_no_lab
-from tests.support.postgres import why_no_postgres
-from tests.support.qemu import cpu_s, installed, running
-from tests.support.sharing import LiveFleet, SharingService, live_fleet
+from tests.support.hosts.live import wait_for, why_no_lab
+from tests.support.hosts.sharing import LiveFleet, SharingService, live_fleet
+from tests.support.qemus.qemu import cpu_s, installed, running
+from tests.support.stores.postgres import why_no_postgres
 from vmtune.client.connection.http import Document
 from vmtune.model.workload import Workload
 

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from tests.perf.apply_latency import set_by_api
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import SETTINGS, folder
-from tests.support.qemu import installed, running
+from tests.support.qemus.qemu import installed, running
 from vmtune.admin.demo.service import running_service
 
 QEMUS = 100

@@ -28,11 +28,11 @@ from sqlalchemy import insert
 from tests.perf.fleets.fleet_sim import VMS_A_HOST, make
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from tests.support.bench_runs import a_program, fake_tools
-from tests.support.browser import chromium, free_port, settled, tab, why_no_browser
-from tests.support.databases import empty_database
-from tests.support.fleet import Fleet
-from tests.support.migrations import make_migration
+from tests.support.benchmarks.bench_runs import a_program, fake_tools
+from tests.support.examples.migrations import make_migration
+from tests.support.served.browser import chromium, free_port, settled, tab, why_no_browser
+from tests.support.simulated.fleet import Fleet
+from tests.support.stores.databases import empty_database
 from vmtune.api.serving.server import Server
 from vmtune.api.serving.sockets import listening
 from vmtune.api.wiring.deps import open_container

@@ -24,8 +24,8 @@ import structlog
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from tests.support.fleet import Fleet
-from tests.support.world import World, fleet_world
+from tests.support.simulated.fleet import Fleet
+from tests.support.simulated.world import World, fleet_world
 from vmtune.model.evacuation.evacuation import EvacuationState
 from vmtune.model.host.inventory import Host
 from vmtune.model.migration.admission import Limits

@@ -1,10 +1,10 @@
 """What reads of those with tokens wait for while others flood the service.
 
-Slices of reads at a fixed rate over TCP (tests/support/load.py), in turns: undisturbed; while 4
-strangers send 40 bodies of 85,000 keys to the sign-in; while they send such bodies without end;
-while a token's holder imports 60 MB of JSON, again and again; while strangers open 2,000 idle and
-500 slow connections, and keep those that the service does not end, which are counted. Each flooded
-slice is compared with the undisturbed one of its round.
+Slices of reads at a fixed rate over TCP (tests/support/served/load.py), in turns: undisturbed;
+while 4 strangers send 40 bodies of 85,000 keys to the sign-in; while they send such bodies without
+end; while a token's holder imports 60 MB of JSON, again and again; while strangers open 2,000 idle
+and 500 slow connections, and keep those that the service does not end, which are counted. Each
+flooded slice is compared with the undisturbed one of its round.
 
     python -m tests.perf.fleets.flood [ROUNDS [ARM ...]]
 
@@ -31,9 +31,9 @@ from uuid import uuid4
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder, variables
-from tests.support.asking import Door
-from tests.support.load import Answers, Plan, send
-from tests.support.qemu import installed, running
+from tests.support.qemus.qemu import installed, running
+from tests.support.served.asking import Door
+from tests.support.served.load import Answers, Plan, send
 from vmtune.admin.demo.service import Service, running_service
 from vmtune.api.serving.connections import MAX_CONNECTIONS
 from vmtune.hypervisor.linux import cpus

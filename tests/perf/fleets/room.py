@@ -25,10 +25,10 @@ import structlog
 
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import SETTINGS
-from tests.support.fleet import Fleet
-from tests.support.postgres import libpq_url, new_database, running_postgres, why_no_postgres
-from tests.support.samples import make_samples
-from tests.support.world import assemble
+from tests.support.examples.samples import make_samples
+from tests.support.simulated.fleet import Fleet
+from tests.support.simulated.world import assemble
+from tests.support.stores.postgres import libpq_url, new_database, running_postgres, why_no_postgres
 from vmtune.jobs.durable import DurableEngine
 from vmtune.model.migration.admission import Limits
 from vmtune.storage import Store, upgrade

@@ -18,10 +18,17 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from tests.support.api import Api
-from tests.support.browser import PATIENCE_MS, chromium, free_port, settled, tab, why_no_browser
-from tests.support.samples import make_samples
-from tests.support.served_api import served_api
+from tests.support.examples.samples import make_samples
+from tests.support.served.api import Api
+from tests.support.served.browser import (
+    PATIENCE_MS,
+    chromium,
+    free_port,
+    settled,
+    tab,
+    why_no_browser,
+)
+from tests.support.served.served_api import served_api
 from vmtune.api.pages.web import BUILT
 from vmtune.client.connection.http import Client
 from vmtune.model.host.inventory import EventTopic

@@ -74,7 +74,7 @@ from tests.perf.intents.intent_results import (
 )
 from tests.perf.report import environment, finish
 from tests.perf.support import folder
-from tests.support.live import Live, live
+from tests.support.hosts.live import Live, live
 from vmtune import lab
 from vmtune.client.connection.errors import ClientError
 

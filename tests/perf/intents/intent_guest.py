@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from tests.perf.intents.intent_drawn import BEAT_MS, MIB, Drawn
 from tests.perf.support import folder
-from tests.support.live import ENDED, Live, wait_for
+from tests.support.hosts.live import ENDED, Live, wait_for
 from vmtune import lab
 from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.client.connection.errors import ClientError

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
-from tests.support.qemu import Build, installed, old
+from tests.support.qemus.qemu import Build, installed, old
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.block.reduce import reduce_block
 from vmtune.bench.block.run import run_block

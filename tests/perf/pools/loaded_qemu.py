@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from tests.perf.pools.pool_model import Monitor
-from tests.support.qemu import Build
+from tests.support.qemus.qemu import Build
 from vmtune.bench.block.disks_line import DiskFiles, disks_line
 from vmtune.bench.block.guest_console import GuestConsole, guest_console
 from vmtune.bench.migration.direct_stage import guest_program

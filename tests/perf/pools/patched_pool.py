@@ -33,8 +33,8 @@ from tests.perf.pools import pool_cost, pool_guest
 from tests.perf.pools.pool_model import Monitor, exports
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.support import folder
-from tests.support.patched_build import OBJECT, TYPE, built_of, patched, unpatched
-from tests.support.qemu import Build, running
+from tests.support.qemus.patched_build import OBJECT, TYPE, built_of, patched, unpatched
+from tests.support.qemus.qemu import Build, running
 from vmtune.bench.block.fio_json import read_fio
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.stats.compare import Contrast, compare_many

@@ -24,7 +24,7 @@ from tests.perf.pools.loaded_qemu import LOOK_EVERY_S, PATIENCE_S, loaded_qemu
 from tests.perf.pools.pool_model import Monitor
 from tests.perf.report import Check, spread
 from tests.perf.support import folder
-from tests.support.qemu import Build
+from tests.support.qemus.qemu import Build
 from vmtune.stats.compare import Comparison, Contrast, compare_many
 from vmtune.stats.model import Criterion, Direction, Observation, Sample
 from vmtune.stats.schedule import schedule

@@ -27,8 +27,8 @@ from tests.perf.pools import pool_cost
 from tests.perf.pools.loaded_qemu import LOOK_EVERY_S, PATIENCE_S, loaded_qemu
 from tests.perf.report import Check, spread
 from tests.perf.support import folder
-from tests.support.patched_build import OBJECT, TYPE
-from tests.support.qemu import Build
+from tests.support.qemus.patched_build import OBJECT, TYPE
+from tests.support.qemus.qemu import Build
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.stats.compare import Contrast, compare_many
 from vmtune.stats.model import Criterion, Direction, Observation, Sample

@@ -32,7 +32,7 @@ from uuid import uuid4
 
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
-from tests.support.qemu import Build, RunningQemu, installed, running
+from tests.support.qemus.qemu import Build, RunningQemu, installed, running
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 from vmtune.hypervisor.qmp.driver import QmpDriver
 from vmtune.model.host.facts import MemoryMaps, VmFacts

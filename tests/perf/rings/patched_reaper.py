@@ -26,7 +26,7 @@ from tests.perf.pools.pool_model import Monitor
 from tests.perf.report import Check, environment, finish, spread
 from tests.perf.rings.reaper import BLOCKS, CAVEAT, LASTS_S, RING, Metrics, ratios, scenario, states
 from tests.perf.support import folder
-from tests.support.patched_build import OBJECT, TYPE, patched
+from tests.support.qemus.patched_build import OBJECT, TYPE, patched
 from vmtune.bench.migration.order import DirectTestbed, Phase, RunOrder, RunProgress
 from vmtune.bench.migration.qemu_stderr import RING_FULL
 from vmtune.bench.migration.runner import run_migration

@@ -41,7 +41,7 @@ from tests.perf.report import Check, environment, finish
 from tests.perf.rings.patched_reaper import Arm as InsideArm
 from tests.perf.rings.patched_reaper import Inside, wrapper
 from tests.perf.support import folder
-from tests.support.patched_build import patched
+from tests.support.qemus.patched_build import patched
 from vmtune.bench.migration.order import DEFAULT_QEMU, DirectTestbed, RunOrder
 from vmtune.bench.migration.runner import run_migration
 from vmtune.bench.model.runs.run import RunState

@@ -26,9 +26,9 @@ from uuid import UUID, uuid5
 import psycopg
 
 from tests.perf.report import Check, environment, finish, spread
-from tests.support.campaigns import FORECAST, a_campaign
-from tests.support.postgres import libpq_url, new_database, running_postgres, why_no_postgres
-from tests.support.samples import make_samples
+from tests.support.benchmarks.campaigns import FORECAST, a_campaign
+from tests.support.examples.samples import make_samples
+from tests.support.stores.postgres import libpq_url, new_database, running_postgres, why_no_postgres
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.metrics.table import METRICS, Direction
 from vmtune.bench.model.runs.run import Run, RunRecord, RunState, Slot

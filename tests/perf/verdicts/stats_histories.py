@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.perf.verdicts.otava import otava_changes
-from tests.support.stats_simulation import SEED
+from tests.support.benchmarks.stats_simulation import SEED
 from vmtune.stats.changes import changes, newest_sign
 from vmtune.stats.early import Strength
 from vmtune.stats.model import Criterion, Observation

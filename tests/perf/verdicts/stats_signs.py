@@ -16,7 +16,7 @@ import numpy as np
 
 from tests.perf.verdicts.stats_histories import HISTORIES, Row, all_seen, random_of, share
 from tests.perf.verdicts.stats_histories import otava as otava_share
-from tests.support.histories import (
+from tests.support.benchmarks.histories import (
     NOISES,
     contaminated,
     heavy_tailed,

@@ -19,7 +19,7 @@ import numpy as np
 from tests.perf.report import Check, environment, finish
 from tests.perf.verdicts.stats_traps import tables
 from tests.perf.verdicts.stats_trends import trend_checks, trend_tables
-from tests.support.stats_simulation import (
+from tests.support.benchmarks.stats_simulation import (
     CONFIDENCE,
     EXPERIMENTS,
     SEED,

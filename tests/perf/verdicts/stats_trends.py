@@ -20,7 +20,7 @@ from tests.perf.verdicts.stats_histories import (
 )
 from tests.perf.verdicts.stats_histories import otava as otava_share
 from tests.perf.verdicts.stats_signs import attainable, false_signs, signs, worst_sign
-from tests.support.histories import NOISES, history, normal, with_outliers
+from tests.support.benchmarks.histories import NOISES, history, normal, with_outliers
 from vmtune.stats.changes import ChangeKind
 from vmtune.stats.early import FALSE_AT_MOST, Strength
 

@@ -1,9 +1,9 @@
 """`vmtune tune` over simulated scenarios: do its winners last, and how many runs does it take?
 
-Twenty studies (:mod:`tests.support.tune_simulation`): the service's own policy searches, the
-project's own comparison confirms, and 200 fresh runs of each arm say what is left of the claimed
-gain. Beside it the same policy with settings that are drawn at random. ``SEED=`` draws other
-scenarios, ``STUDIES=`` sets how many.
+Twenty studies (:mod:`tests.support.benchmarks.tune_simulation`): the service's own policy searches,
+the project's own comparison confirms, and 200 fresh runs of each arm say what is left of the
+claimed gain. Beside it the same policy with settings that are drawn at random. ``SEED=`` draws
+other scenarios, ``STUDIES=`` sets how many.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from tests.perf.report import Check, environment, finish
-from tests.support.tune_simulation import Landscape, confirmed, spec_of, steps_of
+from tests.support.benchmarks.tune_simulation import Landscape, confirmed, spec_of, steps_of
 from vmtune.bench.model.tune import sampler
 from vmtune.bench.model.tune.estimates import estimates
 from vmtune.bench.model.tune.records import TrialRecord

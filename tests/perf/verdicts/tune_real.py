@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.perf.report import Check, environment, finish
 from tests.perf.support import folder
-from tests.support.live import Service
+from tests.support.hosts.live import Service
 from vmtune.client.commands.tune.views import lines
 from vmtune.client.connection.http import Document
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import Api, running_api
+from tests.support.served.api import Api, running_api
 
 
 @pytest.fixture

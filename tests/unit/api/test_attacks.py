@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.api import Api
-from tests.support.asking import Door, Headers, Reply
-from tests.support.fakes import VM
-from tests.support.served_api import served_api
+from tests.support.served.api import Api
+from tests.support.served.asking import Door, Headers, Reply
+from tests.support.served.served_api import served_api
+from tests.support.simulated.fakes import VM
 from vmtune.api.pages.web import BUILT
 from vmtune.model.access.scopes import FULL, Identity, Kind, Reach, Rights, Scope
 from vmtune.model.access.tokens import Secret, Token

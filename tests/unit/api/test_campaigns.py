@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api, running_api
-from tests.support.bench_runs import FakeRunner, fake_tools
-from tests.support.campaigns import campaign_json
+from tests.support.benchmarks.bench_runs import FakeRunner, fake_tools
+from tests.support.benchmarks.campaigns import campaign_json
+from tests.support.served.api import Api, running_api
 
 
 @pytest.fixture

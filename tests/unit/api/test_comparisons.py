@@ -6,9 +6,9 @@ import csv
 import io
 import json
 
-from tests.support.api import Api
-from tests.support.campaigns import campaign_json
-from tests.support.measured import noisy, put
+from tests.support.benchmarks.campaigns import campaign_json
+from tests.support.benchmarks.measured import noisy, put
+from tests.support.served.api import Api
 from vmtune.api.schemas.bench.comparisons import ComparisonView
 from vmtune.bench.report.report import from_document
 from vmtune.storage import Store

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.api import Api, running_api
-from tests.support.fakes import VM
+from tests.support.served.api import Api, running_api
+from tests.support.simulated.fakes import VM
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S, Fault, FaultKind
 
 STEPS = [

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import running_api
-from tests.support.fakes import VM
+from tests.support.served.api import running_api
+from tests.support.simulated.fakes import VM
 from vmtune.api.wiring import deps
 from vmtune.config.settings import Settings
 from vmtune.errors import SchemaMismatch, SetupError

@@ -6,9 +6,9 @@ import asyncio
 
 import httpx
 
-from tests.support.api import Api, Json, admin_token
-from tests.support.fakes import VM
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
+from tests.support.served.api import Api, Json, admin_token
+from tests.support.simulated.fakes import VM
 from vmtune.model.migration.record import MigrationState
 from vmtune.storage import Store
 

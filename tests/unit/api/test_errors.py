@@ -8,7 +8,7 @@ import httpx
 import pytest
 import structlog
 
-from tests.support.api import Api, problems, running_api
+from tests.support.served.api import Api, problems, running_api
 from vmtune.api import errors
 from vmtune.api.responses import saved_as
 from vmtune.errors import VmtuneError

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.api import Api
-from tests.support.fakes import VM
+from tests.support.served.api import Api
+from tests.support.simulated.fakes import VM
 from vmtune.engine import dirty_probe
 from vmtune.model.migration.record import MigrationState
 

@@ -9,8 +9,8 @@ import pytest
 from fastapi import routing
 from starlette.types import Message, Scope
 
-from tests.support.api import ROOT, Api, as_peer
-from tests.support.fakes import VM
+from tests.support.served.api import ROOT, Api, as_peer
+from tests.support.simulated.fakes import VM
 from vmtune.api.main import create_app
 from vmtune.api.routes import events
 from vmtune.model.host.inventory import EventTopic

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from tests.unit.services.hosts.test_doctor import probes
 from vmtune.admin.doctor import diagnose_here
 from vmtune.hypervisor.linux.doctor_probe import examine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from vmtune.forecast.held import MODEL, Figures, Happened, KeptForecast
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.forecast_basis import Basis

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.api import PREFIX, Api, admin_token, problems, running_api
-from tests.support.fakes import VM
+from tests.support.served.api import PREFIX, Api, admin_token, problems, running_api
+from tests.support.simulated.fakes import VM
 from vmtune.api.routes.hooks import _program
 from vmtune.errors import Forbidden
 from vmtune.model.access.scopes import FULL, Identity, Kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 
 
 async def test_a_pair_is_checked_by_new_connections(api: Api) -> None:

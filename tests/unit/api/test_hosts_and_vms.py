@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import make_url
 
-from tests.support.api import Api, running_api
-from tests.support.fakes import VM, fake_qemu
+from tests.support.served.api import Api, running_api
+from tests.support.simulated.fakes import VM, fake_qemu
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.storage import Store

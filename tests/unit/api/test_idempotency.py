@@ -13,8 +13,8 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from tests.support.api import Api, admin_token, problems, running_api
-from tests.support.fakes import VM
+from tests.support.served.api import Api, admin_token, problems, running_api
+from tests.support.simulated.fakes import VM
 from tests.unit.api.test_route_scopes import READING_POSTS, ROUTES
 from vmtune.api.http.idempotency import REPLAYED, keyed_of
 from vmtune.api.openapi import document

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from tests.support.api import PREFIX, Api, admin_token, running_api
-from tests.support.fakes import VM
+from tests.support.served.api import PREFIX, Api, admin_token, running_api
+from tests.support.simulated.fakes import VM
 from tests.unit.api.test_route_scopes import ROUTES
 from vmtune.api.http.kept_answers import FOLLOWED, LIVE, STORED, Answer, Keeps, KeptAnswers
 from vmtune.api.main import create_app

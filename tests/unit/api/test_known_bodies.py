@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.api import Api
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
+from tests.support.served.api import Api
 from vmtune.api.http.known_bodies import KnownBodies
 from vmtune.model.migration.record import MigrationState
 from vmtune.storage.repositories.migrations import MigrationRepository

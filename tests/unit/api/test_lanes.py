@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from vmtune.services.lanes import FOR_OPERATOR, Lanes
 
 

@@ -9,8 +9,8 @@ import pytest
 from structlog.contextvars import get_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
-from tests.support.api import Api
-from tests.support.fakes import VM
+from tests.support.served.api import Api
+from tests.support.simulated.fakes import VM
 from vmtune.client.cli import COMMANDS
 from vmtune.errors import CommandRefused
 from vmtune.jobs.base import JobStatus

@@ -13,9 +13,9 @@ from prometheus_client.core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
-from tests.support.api import PREFIX, Api, admin_token, running_api
-from tests.support.fakes import VM
-from tests.support.measured import noisy, put
+from tests.support.benchmarks.measured import noisy, put
+from tests.support.served.api import PREFIX, Api, admin_token, running_api
+from tests.support.simulated.fakes import VM
 from tests.unit.api.test_hooks import DOMAIN, XML
 from tests.unit.api.test_route_scopes import ROUTES
 from vmtune.engine import dirty_probe

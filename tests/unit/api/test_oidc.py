@@ -16,9 +16,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from tests.support.api import Api
-from tests.support.asking import Door, Reply
-from tests.support.served_api import served_api
+from tests.support.served.api import Api
+from tests.support.served.asking import Door, Reply
+from tests.support.served.served_api import served_api
 from vmtune.config.oidc import OidcSettings, read_oidc
 from vmtune.errors import SetupError
 from vmtune.model.access.scopes import Scope

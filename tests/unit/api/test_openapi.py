@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from vmtune.api import openapi
 
 DOCUMENT: dict[str, Any] = json.loads(openapi.document())

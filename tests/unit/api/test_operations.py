@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.api import Api, running_api
-from tests.support.fakes import VM
+from tests.support.served.api import Api, running_api
+from tests.support.simulated.fakes import VM
 from vmtune.model.migration.record import QemuStatus
 from vmtune.testing.fake.qemu import Fault, FaultKind
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.api import Api, running_api
-from tests.support.fakes import VM
+from tests.support.served.api import Api, running_api
+from tests.support.simulated.fakes import VM
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.services.hosts.checks import HostChecks
 from vmtune.storage import Store

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api, running_api
-from tests.support.fakes import VM
-from tests.support.patched_qemu import CONSENTS, COUNTERS, SENDS, TYPE, PatchedQemu
+from tests.support.served.api import Api, running_api
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.patched_qemu import CONSENTS, COUNTERS, SENDS, TYPE, PatchedQemu
 from vmtune.errors import InvalidInput, SetupError
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.testing.fake.qemu import Fault, FaultKind

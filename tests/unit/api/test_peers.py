@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.served_api import served_api
+from tests.support.served.served_api import served_api
 from vmtune.api.serving.protocol import peer_of
 from vmtune.api.serving.sockets import check_folder, listening
 from vmtune.config.settings import Settings

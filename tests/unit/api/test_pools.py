@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import Api, running_api
-from tests.support.fakes import VM
+from tests.support.served.api import Api, running_api
+from tests.support.simulated.fakes import VM
 from vmtune.api.wiring import limits
 from vmtune.model.host.facts import MemoryMaps, VmFacts
 from vmtune.model.host.limits import SYSCTLS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 
 VALUES = {"multifd": True, "multifd_channels": 8, "max_bandwidth_bytes_per_s": "64Mi"}
 

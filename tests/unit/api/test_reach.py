@@ -16,8 +16,8 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from tests.support.api import PREFIX, Api, admin_token, running_api
-from tests.support.fakes import VM
+from tests.support.served.api import PREFIX, Api, admin_token, running_api
+from tests.support.simulated.fakes import VM
 from tests.unit.api.test_route_scopes import ROUTES
 from vmtune.forecast.held import Figures, Happened, KeptForecast
 from vmtune.model.access.scopes import EVERYTHING, NOBODY, Identity, Kind, Reach, Rights

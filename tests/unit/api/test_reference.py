@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from vmtune.reference.facts import in_order
 from vmtune.reference.loading import references
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, Route
 
-from tests.support.api import ROOT, Api, as_peer
+from tests.support.served.api import ROOT, Api, as_peer
 from vmtune.api.auth.authentication import OPEN
 from vmtune.api.auth.security import READ, declared
 from vmtune.api.main import create_app

@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.api import Api, admin_token, running_api
-from tests.support.bench_runs import FakeRunner, fake_tools, small
-from tests.support.fakes import VM
-from tests.support.records import make_record
+from tests.support.benchmarks.bench_runs import FakeRunner, fake_tools, small
+from tests.support.benchmarks.records import make_record
+from tests.support.served.api import Api, admin_token, running_api
+from tests.support.simulated.fakes import VM
 from vmtune.bench.files import exchange, parquet
 from vmtune.bench.model.metrics.table import METRICS
 from vmtune.bench.model.runs.series import Series, apart

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import Api, running_api
-from tests.support.bench_runs import FakeLook, fake_tools
+from tests.support.benchmarks.bench_runs import FakeLook, fake_tools
+from tests.support.served.api import Api, running_api
 from vmtune.bench.catalogue import CATALOGUE
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
 from vmtune.bench.migration.order import LibvirtTestbed

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.databases import empty_database
+from tests.support.stores.databases import empty_database
 from vmtune.api.serving.systemd import notify, watchdog_s
 from vmtune.config.settings import Settings
 

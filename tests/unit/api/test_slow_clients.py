@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.served_api import served_api
+from tests.support.served.served_api import served_api
 from vmtune.api.serving import protocol
 
 pytestmark = pytest.mark.integration

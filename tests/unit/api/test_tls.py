@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.asking import Door
-from tests.support.served_api import served_api
+from tests.support.served.asking import Door
+from tests.support.served.served_api import served_api
 from vmtune.api.serving.tls import Tls
 from vmtune.config.settings import Settings
 from vmtune.errors import SetupError

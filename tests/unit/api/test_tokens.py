@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api, admin_token, running_api
-from tests.support.asking import Door
-from tests.support.fakes import VM
-from tests.support.served_api import served_api
+from tests.support.served.api import Api, admin_token, running_api
+from tests.support.served.asking import Door
+from tests.support.served.served_api import served_api
+from tests.support.simulated.fakes import VM
 from vmtune.model.access.scopes import Scope
 
 TCP = "http://localhost:8470"

@@ -15,8 +15,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from structlog.testing import capture_logs
 
-from tests.support.api import running_api
-from tests.support.fakes import VM
+from tests.support.served.api import running_api
+from tests.support.simulated.fakes import VM
 from tests.unit.hypervisor.libvirt.connections import Host
 from vmtune import tracing
 from vmtune.api.serving.traces import start_traces

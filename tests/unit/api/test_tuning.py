@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tests.support.api import Api, Json
-from tests.support.fakes import VM
+from tests.support.served.api import Api, Json
+from tests.support.simulated.fakes import VM
 from vmtune.model.host.inventory import EventTopic
 from vmtune.storage import Store
 

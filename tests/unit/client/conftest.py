@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from tests.support.api import Api
-from tests.support.served_api import served_api
-from tests.support.stub_service import StubService
+from tests.support.served.api import Api
+from tests.support.served.served_api import served_api
+from tests.support.served.stub_service import StubService
 from vmtune.client.cli import run
 
 

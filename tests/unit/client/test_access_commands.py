@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import Api
-from tests.support.served_api import served_api
-from tests.support.stub_service import StubService
+from tests.support.served.api import Api
+from tests.support.served.served_api import served_api
+from tests.support.served.stub_service import StubService
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.connection.http import Url
 from vmtune.errors import InvalidInput

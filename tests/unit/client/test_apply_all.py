@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import api_documents as docs
-from tests.support.api import Api
-from tests.support.stub_service import Reply, StubService, page, refusal
+from tests.support.examples import api_documents as docs
+from tests.support.served.api import Api
+from tests.support.served.stub_service import Reply, StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
 
 ALL = ("apply", "--all", "--tuning", "drifted")

@@ -8,8 +8,8 @@ from typing import Any
 import click
 import pytest
 
-from tests.support.api import Api
-from tests.support.stub_service import Reply, StubService, event, page, refusal
+from tests.support.served.api import Api
+from tests.support.served.stub_service import Reply, StubService, event, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.bench import migration as bench_migration
 from vmtune.client.commands.bench.group import COMMANDS, bench

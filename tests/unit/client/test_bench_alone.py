@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.bench.alone import Wanted, listed
 from vmtune.client.commands.bench.live import plan_lines

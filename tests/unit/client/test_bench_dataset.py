@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from tests.support import api_documents as docs
-from tests.support.api import Api
-from tests.support.stub_service import StubService, page
+from tests.support.examples import api_documents as docs
+from tests.support.served.api import Api
+from tests.support.served.stub_service import StubService, page
 from tests.unit.client.conftest import Vmtune
 
 ONE, OTHER = (f"aaaaaaaa-0000-4000-8000-00000000000{n}" for n in (1, 2))

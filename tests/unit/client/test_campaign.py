@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.bench.campaign import CampaignProgression, duration
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import api_documents as docs
-from tests.support.stub_service import Reply, StubService, page, refusal
+from tests.support.examples import api_documents as docs
+from tests.support.served.stub_service import Reply, StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.hosts.vm import _TUNING
 from vmtune.client.views.render import moment

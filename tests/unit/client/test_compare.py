@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.support.api import Api
-from tests.support.measured import noisy, put
+from tests.support.benchmarks.measured import noisy, put
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.bench.report.report import from_document
 from vmtune.storage import Store

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import api_documents as docs
-from tests.support.api import Api
-from tests.support.stub_service import Reply, StubService, page
+from tests.support.examples import api_documents as docs
+from tests.support.served.api import Api
+from tests.support.served.stub_service import Reply, StubService, page
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.steps import given_steps
 from vmtune.client.views.controllers import progress_part, reaper_lines

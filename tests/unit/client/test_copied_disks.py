@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support import api_documents as docs
+from tests.support.examples import api_documents as docs
 from vmtune.client.commands.tuning.plan import lines as plan_lines
 from vmtune.client.views.copied_disks import of_record
 from vmtune.client.views.progress import Progression, describe

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.databases import empty_database
-from tests.support.fakes import VM
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
+from tests.support.simulated.fakes import VM
+from tests.support.stores.databases import empty_database
 from tests.unit.client.conftest import Ran, Vmtune
 from vmtune.admin.demo import service as demo_service
 from vmtune.admin.demo.service import running_service

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.stub_service import Reply, StubService
+from tests.support.served.stub_service import Reply, StubService
 from vmtune.admin.demo import reaper as demo_reaper
 from vmtune.admin.demo.compared import PLAN
 from vmtune.admin.demo.demo import VM, _runs, program, to_try, to_try_meanwhile

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import vmtune.admin.doctor
-from tests.support.api import Api
-from tests.support.stub_service import StubService, page
+from tests.support.served.api import Api
+from tests.support.served.stub_service import StubService, page
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.session import Session
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tests.support import api_documents as docs
+from tests.support.examples import api_documents as docs
 from vmtune.api.schemas.applications import ApplicationView, VerificationView
 from vmtune.api.schemas.controlled import ReaperView, RoundView, StepRecordView
 from vmtune.api.schemas.events import EventView

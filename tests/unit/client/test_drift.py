@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.support.api import Api
-from tests.support.fakes import VM
-from tests.support.stub_service import StubService, page
+from tests.support.served.api import Api
+from tests.support.served.stub_service import StubService, page
+from tests.support.simulated.fakes import VM
 from tests.unit.client.conftest import Vmtune
 
 SCAN = {

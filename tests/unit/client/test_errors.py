@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import api_documents as docs
-from tests.support.stub_service import StubService, page, refusal
+from tests.support.examples import api_documents as docs
+from tests.support.served.stub_service import StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune import __version__
 

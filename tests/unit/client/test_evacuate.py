@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api
-from tests.support.api_documents import migration
-from tests.support.fakes import VM, only
+from tests.support.examples.api_documents import migration
+from tests.support.served.api import Api
+from tests.support.simulated.fakes import VM, only
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.migration.migrate import lines
 from vmtune.client.views.evacuations import EvacuationProgression, plan_lines

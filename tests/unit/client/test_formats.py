@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import api_documents as docs
-from tests.support.stub_service import StubService, page, refusal
+from tests.support.examples import api_documents as docs
+from tests.support.served.stub_service import StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.ids import distinct
 from vmtune.client.views.formats import to_csv, to_names, to_yaml

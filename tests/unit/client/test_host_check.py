@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.stub_service import StubService
+from tests.support.served.stub_service import StubService
 from tests.unit.client.conftest import Vmtune
 
 STEPS = [

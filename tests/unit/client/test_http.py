@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stub_service import Reply, StubService, page, refusal
+from tests.support.served.stub_service import Reply, StubService, page, refusal
 from vmtune.client.connection.errors import ConnectionLost, Refused, ServiceUnreachable
 from vmtune.client.connection.http import Client, segment
 

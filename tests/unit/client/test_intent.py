@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.intent_options import intent_options
 from vmtune.client.views.intent import intent_fields, intent_plan_lines

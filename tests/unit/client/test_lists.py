@@ -8,8 +8,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from tests.support import api_documents as docs
-from tests.support.stub_service import StubService, page, refusal
+from tests.support.examples import api_documents as docs
+from tests.support.served.stub_service import StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.cli import root
 

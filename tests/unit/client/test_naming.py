@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from click.shell_completion import ShellComplete
 
-from tests.support import api_documents as docs
-from tests.support.api import Api
-from tests.support.stub_service import StubService, page, refusal
+from tests.support.examples import api_documents as docs
+from tests.support.served.api import Api
+from tests.support.served.stub_service import StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.cli import root
 

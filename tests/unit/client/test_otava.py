@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.perf.verdicts.otava import ready_python
-from tests.support.api import Api
-from tests.support.measured import noisy, put
+from tests.support.benchmarks.measured import noisy, put
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.storage import Store
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import click
 import pytest
 
-from tests.support import api_documents as docs
+from tests.support.examples import api_documents as docs
 from vmtune.client.commands.tuning import plan
 from vmtune.client.session import Session
 from vmtune.client.views import render

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support import api_documents as docs
-from tests.support.api import Api
-from tests.support.fakes import VM
-from tests.support.stub_service import StubService, page
+from tests.support.examples import api_documents as docs
+from tests.support.served.api import Api
+from tests.support.served.stub_service import StubService, page
+from tests.support.simulated.fakes import VM
 from tests.unit.client.conftest import Vmtune
 from vmtune.model.host.limits import SYSCTLS
 

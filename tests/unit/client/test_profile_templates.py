@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 
 

@@ -20,11 +20,11 @@ from vmtune_client.async_operations import Operations as AsyncOperations
 from vmtune_client.operations import Operations
 from vmtune_client.remote import errors as theirs
 
-from tests.support.api import Api
-from tests.support.fakes import VM
-from tests.support.served_api import served_api
-from tests.support.stub_service import Reply, StubService, event, refusal
-from tests.support.studies import study_json
+from tests.support.benchmarks.studies import study_json
+from tests.support.served.api import Api
+from tests.support.served.served_api import served_api
+from tests.support.served.stub_service import Reply, StubService, event, refusal
+from tests.support.simulated.fakes import VM
 from vmtune.api.openapi import document
 
 GENERATE = Path(__file__).parents[3] / "packaging" / "client" / "generate.py"

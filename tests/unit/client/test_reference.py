@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.perf.__main__ import programs
-from tests.support.api import Api
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.reference.files import scenario_files
 from vmtune.reference.loading import references

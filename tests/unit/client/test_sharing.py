@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support import api_documents as docs
-from tests.support.api import Api
-from tests.support.stub_service import StubService, page
+from tests.support.examples import api_documents as docs
+from tests.support.served.api import Api
+from tests.support.served.stub_service import StubService, page
 from tests.unit.client.conftest import Vmtune
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import api_documents as docs
-from tests.support.stub_service import StubService, page
+from tests.support.examples import api_documents as docs
+from tests.support.served.stub_service import StubService, page
 
 pytestmark = pytest.mark.integration
 

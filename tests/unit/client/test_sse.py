@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from tests.support.stub_service import Reply, StubService, event, refusal
+from tests.support.served.stub_service import Reply, StubService, event, refusal
 from vmtune.client.connection.errors import ClientError, ConnectionLost, Refused
 from vmtune.client.connection.http import Client
 from vmtune.client.connection.sse import (

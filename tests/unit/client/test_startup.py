@@ -8,7 +8,7 @@ import sys
 import click
 import pytest
 
-from tests.support.stub_service import StubService, page
+from tests.support.served.stub_service import StubService, page
 from vmtune.client.cli import COMMANDS, root
 
 HEAVY = (

@@ -7,8 +7,8 @@ import json
 import re
 from pathlib import Path
 
-from tests.support.api import Api
-from tests.support.measured import PLACE, noisy, put
+from tests.support.benchmarks.measured import PLACE, noisy, put
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.bench.model.runs.run import RunState
 from vmtune.storage import Store

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.tune.run import read_space
 from vmtune.client.commands.tune.views import StudyProgression, tried

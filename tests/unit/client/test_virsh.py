@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import api_documents as docs
-from tests.support.stub_service import Reply, StubService, page
+from tests.support.examples import api_documents as docs
+from tests.support.served.stub_service import Reply, StubService, page
 from tests.unit.client.conftest import Vmtune
 
 HELP = "migrate <domain> <desturi> [--live] [--bandwidth <number>] [--parallel]"

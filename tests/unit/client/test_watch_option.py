@@ -7,8 +7,8 @@ import sys
 import click
 import pytest
 
-from tests.support import api_documents as docs
-from tests.support.stub_service import Reply, StubService, event, page, refusal
+from tests.support.examples import api_documents as docs
+from tests.support.served.stub_service import Reply, StubService, event, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.cli import COMMANDS, SECTIONS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.support.api import Api
+from tests.support.served.api import Api
 from tests.unit.client.conftest import Vmtune
 
 URL = "https://ops.example/vmtune"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api import Api
-from tests.support.fakes import VM
+from tests.support.served.api import Api
+from tests.support.simulated.fakes import VM
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.connection.http import Document
 from vmtune.client.views.progress import Lines

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from tests.support.api import Api
-from tests.support.fakes import VM
-from tests.support.served_api import served_api
+from tests.support.served.api import Api
+from tests.support.served.served_api import served_api
+from tests.support.simulated.fakes import VM
 from vmtune.api import described
 from vmtune.client.connection.http import Client
 

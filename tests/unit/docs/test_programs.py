@@ -14,11 +14,11 @@ import pytest
 import yaml
 from structlog.testing import capture_logs
 
-from tests.support.api import Api
-from tests.support.browser import free_port
-from tests.support.live import wait_for
-from tests.support.prometheus import MONITORING, promtool, why_no_prometheus
-from tests.support.served_api import served_api
+from tests.support.hosts.live import wait_for
+from tests.support.served.api import Api
+from tests.support.served.browser import free_port
+from tests.support.served.prometheus import MONITORING, promtool, why_no_prometheus
+from tests.support.served.served_api import served_api
 from vmtune.client.connection.http import Client
 
 CHECKOUT = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import releases
+from tests.support.hosts import releases
 
 OLD = {"older_has": {"qemu": "7.2.22", "libvirt": "9.0.0"}}
 NEW = {"newer_has": {"qemu": "10.0.13", "libvirt": "11.3.0"}}

@@ -15,7 +15,7 @@ from annotated_types import Interval, MaxLen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.records import any_record, any_round, any_sample
+from tests.support.benchmarks.records import any_record, any_round, any_sample
 from vmtune.bench.model.runs.run import RunRecord, Silence
 from vmtune.bench.model.runs.series import KINDS, Head, Series, apart, joined
 from vmtune.documents.dataclass_json import Written, from_columns, from_json, to_columns, to_json

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fakes import fake_qemu
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
+from tests.support.simulated.fakes import fake_qemu
 from vmtune.engine.arrived_settings import restore_arrived, still_set
 from vmtune.model.host.facts import Reading
 from vmtune.model.migration.record import Migration, QemuStatus

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from tests.unit.engine.test_end_state import FAILED, LEFT, Host, Said
 from vmtune.engine import copied_disks, end_state
 from vmtune.engine.copied_disks import end_copies

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.engine.copy_pace import CopyPace
 from vmtune.engine.notes import Notes
 from vmtune.errors import CommandRefused, HostUnreachable, TooLate, VmtuneError

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.engine.copy_watch import CopyWatch
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.errors import CommandRefused, HostUnreachable

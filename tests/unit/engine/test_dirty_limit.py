@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from tests.unit.engine.test_copied_disks import Both, ImageHost
 from tests.unit.engine.test_end_state import FAILED, LEFT
 from vmtune.engine import end_state

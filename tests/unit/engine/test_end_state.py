@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
+from tests.support.simulated.fakes import VM
 from vmtune.engine import end_state
 from vmtune.engine.end_state import Evidence, HostView, ask_both, conclude, find_end
 from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown

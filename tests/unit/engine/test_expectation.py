@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
-from tests.support.fakes import VM
-from tests.support.migrations import SimulatedClock
+from tests.support.examples.migrations import SimulatedClock
+from tests.support.simulated.fakes import VM
 from vmtune.engine.expectation import Expectation
 from vmtune.errors import HostUnreachable
 from vmtune.forecast.outlook import Outlook

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.made_images import make_images
 from vmtune.engine.notes import Hosts, Notes

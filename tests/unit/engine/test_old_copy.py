@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.engine import finalize
 from vmtune.errors import HostUnreachable, NotFound, VmtuneError
 from vmtune.hypervisor.protocol import Driver

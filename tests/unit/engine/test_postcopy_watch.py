@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from tests.support.control import sample
-from tests.support.migrations import SimulatedClock, make_migration
+from tests.support.examples.migrations import SimulatedClock, make_migration
+from tests.support.simulated.control import sample
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.postcopy_watch import STALLED_AFTER_S, PostcopyWatch
 from vmtune.errors import HostUnreachable

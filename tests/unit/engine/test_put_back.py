@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.engine.finalize import _restore_journal
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, Reading

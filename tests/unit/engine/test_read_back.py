@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fakes import VM
+from tests.support.simulated.fakes import VM
 from vmtune.engine import read_back as arrived
 from vmtune.engine.read_back import read_arrived
 from vmtune.errors import CommandRefused, NotFound, VmtuneError

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import SimulatedClock, make_migration
+from tests.support.examples.migrations import SimulatedClock, make_migration
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.recovery import Recovery, RecoverySettings, recover
 from vmtune.errors import CommandRefused, TooLate, VmtuneError

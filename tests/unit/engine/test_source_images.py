@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.engine import copied_disks, source_images
 from vmtune.engine.notes import Hosts
 from vmtune.engine.source_images import settle_source_images

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.control import VM, MadeQemu, MadeTime, sample
+from tests.support.simulated.control import VM, MadeQemu, MadeTime, sample
 from vmtune.engine.controllers import Controllers
 from vmtune.errors import CommandRefused, HostUnreachable, VmtuneError
 from vmtune.intent.steering import Abilities, Steering

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.control import VM as MADE
-from tests.support.control import MadeQemu, MadeTime, sample
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
+from tests.support.simulated.control import VM as MADE
+from tests.support.simulated.control import MadeQemu, MadeTime, sample
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.steered import Steered
 from vmtune.engine.steering import begin_steering

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.forecast.disk_copy import (
     Copied,
     CopyProspect,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
 from vmtune.forecast.bar import time_share
 from vmtune.forecast.course import Conditions, follow
 from vmtune.forecast.following import Followed, Pace, measured, observe, standing

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
 from vmtune.forecast.held import Figures, by_throughput_ms, hold, last_expected_ms
 from vmtune.forecast.ranges import Range
 from vmtune.model.migration.controller_record import StepEffect, StepRecord

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.forecast.limits import limit_on_wire
 from vmtune.forecast.path import Sent, expect_throughput, sent
 from vmtune.forecast.ranges import Range

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api
-from tests.support.asking import Door
-from tests.support.browser import free_port
-from tests.support.fakes import VM
-from tests.support.served_api import served_api
+from tests.support.served.api import Api
+from tests.support.served.asking import Door
+from tests.support.served.browser import free_port
+from tests.support.served.served_api import served_api
+from tests.support.simulated.fakes import VM
 from tests.unit.api.test_tls import certificate
 from vmtune.hook import HookSettings, Script
 from vmtune.model.host.inventory import EventTopic

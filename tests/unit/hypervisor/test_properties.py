@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fakes import NEWEST, OLDEST, recording
+from tests.support.simulated.fakes import NEWEST, OLDEST, recording
 from vmtune.model.host.facts import Reading
 from vmtune.model.migration.record import QemuStatus, read_query_migrate
 from vmtune.model.plan.changes import Change, in_order

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import RECORDED, recording
+from tests.support.simulated.fakes import RECORDED, recording
 from vmtune.hypervisor.qemu import names as qemu_names
 from vmtune.model.migration.record import read_query_migrate
 from vmtune.model.tunables.built_in import BUILT_IN, NOT_TUNED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.intent.aborted_throttle import may_not_throttle
 from vmtune.model.migration.record import MigrationState
 

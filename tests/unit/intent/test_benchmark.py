@@ -25,7 +25,7 @@ from tests.perf.intents.intent_results import (
     whole_blocks,
 )
 from tests.perf.intents.intent_table import rivals, tables
-from tests.support.live import Live
+from tests.support.hosts.live import Live
 from vmtune.client.connection.errors import Refused
 from vmtune.model.migration.intent import parse_intent
 from vmtune.model.profile_templates import profile_templates

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
 from tests.unit.intent.test_feasible import basis
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
 from vmtune.intent.choosing import DIRTY_LIMIT, choose

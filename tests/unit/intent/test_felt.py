@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.control import sample
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
+from tests.support.simulated.control import sample
 from vmtune.intent.felt import Felt, with_kept
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.disks import CopiedDisk

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.control import sample
+from tests.support.simulated.control import sample
 from vmtune.intent.bounds import first_limit_ms, highest_limit_ms
 from vmtune.intent.setbacks import came_of, left_to_others, too_late
 from vmtune.intent.steering import Abilities, Act, Relax, Steering, steer

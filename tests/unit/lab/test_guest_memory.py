@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.guest import MEMORY_BYTES, MIB, QBOOT, Guest, guest
-from tests.support.qemu import cpu_s, installed, old
+from tests.support.qemus.guest import MEMORY_BYTES, MIB, QBOOT, Guest, guest
+from tests.support.qemus.qemu import cpu_s, installed, old
 from vmtune.lab.domain_xml import kvm_usable
 from vmtune.lab.guest_build import build_guest
 from vmtune.lab.guest_serial import GuestStart

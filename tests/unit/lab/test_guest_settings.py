@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from tests.support.workloads import workloads
+from tests.support.examples.workloads import workloads
 from vmtune.lab.guest_build import SOURCE
 from vmtune.model.guest_io import GuestLoad
 from vmtune.model.workload import GUEST_NAMES, Workload

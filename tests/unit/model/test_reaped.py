@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.rounds import REPORT
+from tests.support.examples.rounds import REPORT
 from vmtune.engine.reaper.settings import ReaperSettings, wanted_reaper
 from vmtune.model.migration.controller_record import ReaperEnd, ReaperReport
 from vmtune.model.plan.outcome import Outcome, Status

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
 from vmtune.model.migration.record import QemuStatus, Sample
 from vmtune.model.retention import COUNTERS, GAUGES, MAX_BOUNDARIES, RetentionSettings, thin
 

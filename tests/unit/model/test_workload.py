@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.support.workloads import HOUR_MS, workloads
+from tests.support.examples.workloads import HOUR_MS, workloads
 from vmtune.errors import InvalidInput
 from vmtune.model.workload import GUEST_NAMES, Workload
 

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from structlog.testing import capture_logs
 
-from tests.support.ansible import COLLECTION, Ansible, changed, task, three, why_no_ansible
-from tests.support.served_api import served_api
+from tests.support.hosts.ansible import COLLECTION, Ansible, changed, task, three, why_no_ansible
+from tests.support.served.served_api import served_api
 from vmtune import __version__
 
 WHY_NOT = why_no_ansible()

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from setuptools import find_namespace_packages
 
-from tests.support.patched_build import RELEASE, place
-from tests.support.patched_qemu import COUNTERS, POLICIES, RANGES, SENDS, SETTABLE
+from tests.support.qemus.patched_build import RELEASE, place
+from tests.support.simulated.patched_qemu import COUNTERS, POLICIES, RANGES, SENDS, SETTABLE
 from vmtune.packs import shipped
 
 pytestmark = pytest.mark.integration

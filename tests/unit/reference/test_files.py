@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support import facts as some
+from tests.support.examples import facts as some
 from vmtune.bench.migration.scenarios import BenchHosts, why_not
 from vmtune.bench.model.campaign.campaign import (
     QUICK_BLOCKS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.model.migration.disks import CopiedDisk
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.services.metrics import telemetry

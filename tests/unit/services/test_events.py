@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.world import World, world
+from tests.support.simulated.world import World, world
 from vmtune.model.host.inventory import Event, EventTopic
 from vmtune.services import events as bus
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.databases import empty_database
-from tests.support.qemu import CHECKOUT
+from tests.support.qemus.qemu import CHECKOUT
+from tests.support.stores.databases import empty_database
 from vmtune.errors import NotFound, SetupError
 from vmtune.model.host.inventory import Host
 from vmtune.services.heavy import work as heavy_work

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.databases import empty_database
-from tests.support.measured import BEGAN, PLACE, noisy, put
+from tests.support.benchmarks.measured import BEGAN, PLACE, noisy, put
+from tests.support.stores.databases import empty_database
 from vmtune.bench.model.runs.run import Run, RunState, Slot
 from vmtune.bench.services.comparisons.history import LEAST_POINTS, HistoryService
 from vmtune.errors import InvalidInput, NotFound

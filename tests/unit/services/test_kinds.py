@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.bench_runs import FakeRunner, block_record, boot_record, fio_json, srcu_record
-from tests.support.databases import empty_database
+from tests.support.benchmarks.bench_runs import (
+    FakeRunner,
+    block_record,
+    boot_record,
+    fio_json,
+    srcu_record,
+)
+from tests.support.stores.databases import empty_database
 from tests.unit.bench.services.campaigns.test_campaigns import Bench, make, started
 from vmtune.bench.block.order import BlockOrder
 from vmtune.bench.boot.order import BootOrder

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.fleet import Fleet
-from tests.support.world import World, fleet_world
+from tests.support.simulated.fleet import Fleet
+from tests.support.simulated.world import World, fleet_world
 from vmtune.errors import HostUnreachable, NotFound
 from vmtune.model.access.scopes import EVERYTHING, Reach
 from vmtune.model.host.facts import VmState

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.world import World, world
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World, world
 from vmtune.errors import SetupError
 from vmtune.model.migration.record import MigrationState
 from vmtune.services import retry

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.databases import empty_database
-from tests.support.fakes import VM
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
+from tests.support.simulated.fakes import VM
+from tests.support.stores.databases import empty_database
 from vmtune.forecast.held import Figures, Happened, KeptForecast
 from vmtune.model.access.audit import Act, Outcome
 from vmtune.model.access.scopes import SERVICE

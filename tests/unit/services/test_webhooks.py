@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api, admin_token, running_api
-from tests.support.fakes import VM
+from tests.support.served.api import Api, admin_token, running_api
+from tests.support.simulated.fakes import VM
 from vmtune.services.webhooks import sending
 from vmtune.services.webhooks.sending import send
 

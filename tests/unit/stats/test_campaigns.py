@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tests.support.stats_simulation import batch, positions_of
+from tests.support.benchmarks.stats_simulation import batch, positions_of
 from vmtune.errors import InvalidInput
 from vmtune.stats.compare import compare
 from vmtune.stats.model import Criterion, Design, Observation, Sample, Scale

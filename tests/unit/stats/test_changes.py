@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.histories import NOISES, normal, quiet
-from tests.support.histories import history as ar_history
-from tests.support.stats_simulation import SHAPES
+from tests.support.benchmarks.histories import NOISES, normal, quiet
+from tests.support.benchmarks.histories import history as ar_history
+from tests.support.benchmarks.stats_simulation import SHAPES
 from vmtune.errors import InvalidInput
 from vmtune.stats.changes import LEAST_POINTS, ChangeKind, changes, completion_changes, newest_sign
 from vmtune.stats.early import FALSE_AT_MOST, Strength

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from tests.support.stats_simulation import SHAPES
+from tests.support.benchmarks.stats_simulation import SHAPES
 from vmtune.stats.modes import CRITICAL, dip, multimodal
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.support.stats_simulation import (
+from tests.support.benchmarks.stats_simulation import (
     EXPERIMENTS,
     SHAPES,
     SIZES,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tests.support.stats_simulation import BASE_MS
+from tests.support.benchmarks.stats_simulation import BASE_MS
 from vmtune.stats.coarse import spread_out
 from vmtune.stats.compare import Contrast, compare, compare_many
 from vmtune.stats.medians import difference_of_medians

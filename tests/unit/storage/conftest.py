@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.databases import empty_database
+from tests.support.stores.databases import empty_database
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from sqlalchemy import event, make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from tests.support.postgres import (
+from tests.support.stores.postgres import (
     libpq_url,
     new_database,
     running_postgres,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
 from vmtune.errors import OperationInProgress
 from vmtune.storage import Store
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.integration
 WRITER = """
 import sys
 from uuid import UUID
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
 from vmtune.storage import Store
 store = Store.open(sys.argv[1])
 migration = store.migrations.begin(vm=UUID(int=1), vm_name="g", source="a", destination="b").id

@@ -12,9 +12,9 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.campaigns import a_campaign
-from tests.support.records import make_record
-from tests.support.rounds import REPORT
+from tests.support.benchmarks.campaigns import a_campaign
+from tests.support.benchmarks.records import make_record
+from tests.support.examples.rounds import REPORT
 from vmtune.bench.model.runs.run import RunState
 from vmtune.errors import OperationInProgress, SchemaMismatch, SetupError
 from vmtune.forecast.held import Happened

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import wait_for
-from tests.support.slices import of_command, slices, weights, why_no_slices
+from tests.support.hosts.live import wait_for
+from tests.support.hosts.slices import of_command, slices, weights, why_no_slices
 
 pytestmark = pytest.mark.integration
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api
-from tests.support.asking import Door
-from tests.support.served_api import served_api
+from tests.support.served.api import Api
+from tests.support.served.asking import Door
+from tests.support.served.served_api import served_api
 
 
 @dataclass

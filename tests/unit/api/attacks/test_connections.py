@@ -17,8 +17,8 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.asking import Door
-from tests.support.served_api import served_api
+from tests.support.served.asking import Door
+from tests.support.served.served_api import served_api
 from tests.unit.api.attacks.conftest import free_port
 from tests.unit.api.test_tls import certificate
 from vmtune.api.serving import connections

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.support.fakes import VM
+from tests.support.simulated.fakes import VM
 from tests.unit.api.attacks.conftest import Victim
 from vmtune.services.tuning import work
 from vmtune.storage import Store

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support import facts
+from tests.support.examples import facts
 from vmtune.bench.block import live_order
 from vmtune.bench.block.live_order import LiveOrder, check_live
 from vmtune.bench.model.scenario.block import BlockScenario

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support import facts
+from tests.support.examples import facts
 from vmtune.bench.block import stage
 from vmtune.bench.block.stage import predict_pool
 from vmtune.bench.block.stage import tune as tune_qemu

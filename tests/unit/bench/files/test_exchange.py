@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.records import any_record, fraction, make_record, values, words
+from tests.support.benchmarks.records import any_record, fraction, make_record, values, words
 from vmtune.bench.files import exchange
 from vmtune.bench.files.exchange import from_csv_gz, from_document, is_own, to_csv_gz, to_document
 from vmtune.bench.machine.environment import fingerprint

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import facts
-from tests.support.qemu import Build, builds
+from tests.support.examples import facts
+from tests.support.qemus.qemu import Build, builds
 from vmtune.bench.migration.capabilities import look
 from vmtune.bench.migration.families import SCENARIOS
 from vmtune.bench.migration.order import DirectTestbed

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.facts import VM_UUID, direct_host, vm
-from tests.support.samples import make_samples
+from tests.support.examples.facts import VM_UUID, direct_host, vm
+from tests.support.examples.samples import make_samples
 from vmtune.bench.migration.guest_listener import GuestListener
 from vmtune.bench.migration.measured import MeasuredMigration, Verdict, plan_run
 from vmtune.bench.migration.order import RunOrder

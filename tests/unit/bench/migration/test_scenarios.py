@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support import facts
+from tests.support.examples import facts
 from vmtune.bench.migration.families import FAMILIES, SCENARIOS
 from vmtune.bench.migration.scenarios import BenchHosts, quick, select, why_not
 from vmtune.bench.model.scenario.migration import Scenario

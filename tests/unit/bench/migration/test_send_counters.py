@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.patched_qemu import OBJECT_ID, SENDS, TYPE, PatchedQemu
+from tests.support.simulated.patched_qemu import OBJECT_ID, SENDS, TYPE, PatchedQemu
 from vmtune.bench.migration.send_counters import MEMBERS, SendCounters, SendLog, counts_of
 from vmtune.bench.model.runs.send_record import SendCounts
 from vmtune.errors import CommandRefused

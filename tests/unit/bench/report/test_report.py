@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.reports import ARMS, FLOOR, HERE, MADE_AT, plan, report, runs
+from tests.support.benchmarks.reports import ARMS, FLOOR, HERE, MADE_AT, plan, report, runs
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.report.build import CellPlan, Plan, build, report_run
 from vmtune.bench.report.charts import column_axis, interval

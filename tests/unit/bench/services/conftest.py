@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.databases import empty_database
+from tests.support.stores.databases import empty_database
 from vmtune.storage import Store
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.measured import PLACE, noisy, put
+from tests.support.benchmarks.measured import PLACE, noisy, put
 from vmtune.bench.model.trend.change import Triage
 from vmtune.bench.services.comparisons.exporting import history_csv
 from vmtune.bench.services.comparisons.history import HistoryService

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.control import BUSY, VM, MadeQemu, MadeTime, sample
+from tests.support.simulated.control import BUSY, VM, MadeQemu, MadeTime, sample
 from vmtune.engine.controllers import Controllers, Past
 from vmtune.engine.reaper.loop import FIRST_ROUND_WITHIN_S
 from vmtune.engine.reaper.settings import ReaperSettings

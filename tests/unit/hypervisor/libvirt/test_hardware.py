@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.facts import vm
+from tests.support.examples.facts import vm
 from vmtune.hypervisor.libvirt.errors import LibvirtRefused
 from vmtune.hypervisor.libvirt.hardware import read_hardware, read_offer
 from vmtune.hypervisor.libvirt.host import LocalDaemon

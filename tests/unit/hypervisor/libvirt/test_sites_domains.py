@@ -9,7 +9,7 @@ from xml.etree.ElementTree import canonicalize
 
 import pytest
 
-from tests.support.facts import migrating, vm
+from tests.support.examples.facts import migrating, vm
 from vmtune.errors import CommandRefused
 from vmtune.hypervisor.libvirt.arriving_xml import LibvirtArrivingXml
 from vmtune.hypervisor.libvirt.domain_xml import boot_readings, read_domain

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.qemu import installed
+from tests.support.qemus.qemu import installed
 from vmtune.hypervisor.linux.coroutine_stacks import stacks_per_coroutine
 from vmtune.hypervisor.linux.qemu_process import QemuProcess
 

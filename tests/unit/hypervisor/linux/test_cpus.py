@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import Service
+from tests.support.hosts.live import Service
 from vmtune.bench.block import load as block_load
 from vmtune.bench.machine.load import loaded
 from vmtune.bench.migration import direct_stage as direct

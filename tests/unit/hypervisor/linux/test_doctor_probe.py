@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.qemu import installed, running
+from tests.support.qemus.qemu import installed, running
 from vmtune.hypervisor.linux.dirty_ring import RingReset
 from vmtune.hypervisor.linux.doctor_probe import Probes, examine
 from vmtune.hypervisor.linux.kernel_calls import ask_kvm, ask_scatter_gather

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.fakes import RECORDED, VM, recording
+from tests.support.simulated.fakes import RECORDED, VM, recording
 from vmtune.errors import VmtuneError
 from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.testing.fake.driver import FakeDriver

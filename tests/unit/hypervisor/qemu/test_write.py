@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.support.fakes import OLDEST, VM, fake_pair, fake_qemu, only
+from tests.support.simulated.fakes import OLDEST, VM, fake_pair, fake_qemu, only
 from vmtune.errors import CommandRefused, InvalidInput, OutcomeUnknown
 from vmtune.model.host.facts import Reading
 from vmtune.model.plan.changes import Change

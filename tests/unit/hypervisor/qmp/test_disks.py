@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.world import world
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import world
 from vmtune.errors import Blocked
 from vmtune.hypervisor.qemu.monitor import Monitor
 from vmtune.hypervisor.qmp.disks import as_seen, read_disks

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fakes import VM, fake_qemu
+from tests.support.simulated.fakes import VM, fake_qemu
 from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, NotFound, OutcomeUnknown
 from vmtune.hypervisor.protocol import EventKind
 from vmtune.model.host.facts import Reading, VmState

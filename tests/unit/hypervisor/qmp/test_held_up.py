@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.fakes import VM, fake_pair, only
+from tests.support.simulated.fakes import VM, fake_pair, only
 from vmtune.errors import OutcomeUnknown
 from vmtune.model.host.facts import VmState
 

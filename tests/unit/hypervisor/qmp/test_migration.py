@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import NEWEST, OLDEST, VM, fake_pair, fake_qemu, only
+from tests.support.simulated.fakes import NEWEST, OLDEST, VM, fake_pair, fake_qemu, only
 from vmtune.errors import (
     CommandRefused,
     Conflict,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import NEWEST, VM, recording
+from tests.support.simulated.fakes import NEWEST, VM, recording
 from vmtune.errors import CommandRefused, OutcomeUnknown
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.hypervisor.qmp import copies

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.facts import direct_host, host
+from tests.support.examples.facts import direct_host, host
 from vmtune.model.evacuation.evacuation import (
     EvacuationState,
     EvacuationVm,

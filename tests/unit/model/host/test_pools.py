@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.facts import QEMU_7, QEMU_10, vm, with_reading
+from tests.support.examples.facts import QEMU_7, QEMU_10, vm, with_reading
 from vmtune.model.host.facts import MemoryMaps, Reading
 from vmtune.model.host.pools import (
     MAPS_PER_STACK,

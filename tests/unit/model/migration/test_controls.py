@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.controls import Control, why_not
 from vmtune.model.migration.disks import CopiedDisk

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.downtime import downtime_kept, limit_in_force_ms
 from vmtune.model.migration.record import Migration, MigrationState, Totals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.model.migration.disks import CopiedDisk, SourceImage
 from vmtune.model.migration.record import MigrationState, Trigger
 from vmtune.model.migration.source_image import why_it_stays

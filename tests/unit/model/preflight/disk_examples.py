@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.support.facts import direct_host, host, migrating, situation, vm
+from tests.support.examples.facts import direct_host, host, migrating, situation, vm
 from vmtune.model.host.disks import DISK_NOT_SEEN, Disk, DiskAtHost, DiskKind, Qcow2, Volume
 from vmtune.model.host.hardware import Hardware, Offer
 from vmtune.model.plan.situation import Destination, Situation

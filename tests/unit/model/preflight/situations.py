@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.support.facts import (
+from tests.support.examples.facts import (
     QEMU_10,
     direct_host,
     host,

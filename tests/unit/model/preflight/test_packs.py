@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.support.facts import direct_host, migrating, situation, vm
+from tests.support.examples.facts import direct_host, migrating, situation, vm
 from vmtune.model.findings.pack_rows import PACK_ROWS
 from vmtune.model.host.facts import Reading
 from vmtune.model.plan.plan import Plan, make_plan

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.support.facts import (
+from tests.support.examples.facts import (
     host,
     migrating,
     situation,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.facts import (
+from tests.support.examples.facts import (
     ALLOWED,
     MAY_CHANGE,
     QEMU_7,

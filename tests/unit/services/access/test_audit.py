@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.databases import empty_database
+from tests.support.stores.databases import empty_database
 from vmtune.model.access.audit import Act, Outcome
 from vmtune.model.access.scopes import NOBODY, Identity, Kind
 from vmtune.services.access.audit import AuditService

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.databases import empty_database
+from tests.support.stores.databases import empty_database
 from vmtune.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from vmtune.model.access.scopes import FULL, Identity, Kind, Scope
 from vmtune.model.access.tokens import Secret

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.databases import empty_database
-from tests.support.fakes import fake_pair
+from tests.support.simulated.fakes import fake_pair
+from tests.support.stores.databases import empty_database
 from vmtune.errors import HostUnreachable, SetupError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.cluster import ServiceState

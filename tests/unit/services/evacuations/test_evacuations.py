@@ -12,8 +12,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fleet import Fleet, loads
-from tests.support.world import World, after_death, fleet_world
+from tests.support.simulated.fleet import Fleet, loads
+from tests.support.simulated.world import World, after_death, fleet_world
 from vmtune.engine.end_state import GUEST_LOST, ROLLED_BACK
 from vmtune.engine.postcopy import interrupted, not_offered
 from vmtune.errors import Blocked, Conflict, InvalidInput, NotFound, Problem, TooLate

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fleet import Fleet, SimHost, loads
-from tests.support.world import fleet_world
+from tests.support.simulated.fleet import Fleet, SimHost, loads
+from tests.support.simulated.world import fleet_world
 from vmtune.model.evacuation.evacuation import (
     EvacuationState,
     EvacuationVmState,

@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fakes import OLDEST, VM
-from tests.support.world import World, world
+from tests.support.simulated.fakes import OLDEST, VM
+from tests.support.simulated.world import World, world
 from vmtune.engine import dirty_probe
 from vmtune.errors import Conflict, HostUnreachable, InvalidInput, NotFound
 from vmtune.forecast.probe import WHOLE_SECONDS_MS

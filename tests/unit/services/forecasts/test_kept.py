@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.samples import make_samples
-from tests.support.world import World, world
+from tests.support.examples.samples import make_samples
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World, world
 from vmtune.engine import dirty_probe
 from vmtune.errors import SetupError
 from vmtune.forecast.outlook import Outlook

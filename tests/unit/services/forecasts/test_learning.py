@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.databases import empty_database
+from tests.support.stores.databases import empty_database
 from vmtune.errors import SetupError
 from vmtune.forecast.held import MODEL, Figures, Happened, KeptForecast
 from vmtune.forecast.learnt import FEWEST

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.facts import host
-from tests.support.world import world
+from tests.support.examples.facts import host
+from tests.support.simulated.world import world
 from tests.unit.services.hosts.test_doctor import probes
 from vmtune.errors import HostUnreachable
 from vmtune.hypervisor.linux.doctor_probe import examine

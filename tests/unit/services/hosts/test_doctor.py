@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.facts import direct_host, host
-from tests.support.fakes import VM
-from tests.support.world import World, world
+from tests.support.examples.facts import direct_host, host
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World, world
 from vmtune.errors import HostUnreachable, NotFound
 from vmtune.hypervisor.linux.doctor_probe import Probes, examine
 from vmtune.model.doctor.facts import Examined, KvmSeen, Seen

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.world import World, world
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World, world
 from vmtune.errors import CommandRefused, Forbidden, InvalidInput
 from vmtune.hypervisor.linux.sysctl import FILE_NAME, Sysctls, WishFile
 from vmtune.model.host.facts import HostFacts, MemoryMaps, VmFacts

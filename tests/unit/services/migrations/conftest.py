@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.world import World, world
+from tests.support.simulated.world import World, world
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.world import World
+from tests.support.simulated.world import World
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.record import Migration
 

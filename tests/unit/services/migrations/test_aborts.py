@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.world import World
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World
 from vmtune.engine import session as migration_session
 from vmtune.errors import NotFound, OutcomeUnknown, TooLate
 from vmtune.hypervisor.protocol import Driver, MigrateOrder, MigrationHandle

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.migrations import make_migration
+from tests.support.examples.migrations import make_migration
 from vmtune.errors import CommandRefused, InvalidInput, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.migration.controller_record import StepEffect, StepRecord

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
 from vmtune.engine.controllers import Controllers
 from vmtune.errors import SetupError
 from vmtune.model.migration.copy_progress import CopyProgress, DiskSample

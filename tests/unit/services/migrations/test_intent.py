@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.world import World
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World
 from vmtune.engine import dirty_probe
 from vmtune.errors import Blocked, InvalidInput
 from vmtune.model.findings.table import Finding

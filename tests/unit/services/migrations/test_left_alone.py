@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.world import World, after_death, assemble
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World, after_death, assemble
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.model.migration.record import MigrationState
 from vmtune.model.migration.steps import AfterIterations, Step, StepAction

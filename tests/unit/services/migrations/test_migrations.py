@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fakes import OLDEST, VM, only
-from tests.support.world import World, world
+from tests.support.simulated.fakes import OLDEST, VM, only
+from tests.support.simulated.world import World, world
 from vmtune.engine import session as migration_session
 from vmtune.errors import Blocked, InvalidInput, OperationInProgress
 from vmtune.hypervisor.protocol import MigrationHandle

@@ -12,8 +12,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fakes import NEWEST, OLDEST, VM
-from tests.support.world import World, assemble, world
+from tests.support.simulated.fakes import NEWEST, OLDEST, VM
+from tests.support.simulated.world import World, assemble, world
 from vmtune.bench.model.runs.run import RunState
 from vmtune.engine import dirty_probe, observed
 from vmtune.engine.steps.executor import SHADOW

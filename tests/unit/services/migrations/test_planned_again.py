@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fleet import Fleet
-from tests.support.world import World, fleet_world
+from tests.support.simulated.fleet import Fleet
+from tests.support.simulated.world import World, fleet_world
 from vmtune.errors import Blocked, Conflict
 from vmtune.model.host.disks import Disk
 from vmtune.model.migration.record import Migration, MigrationState

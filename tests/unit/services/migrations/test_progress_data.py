@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.support.samples import make_samples
+from tests.support.examples.samples import make_samples
 from vmtune.services.migrations.records import progress_data
 
 BEGINNING = replace(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.world import World, world
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World, world
 from vmtune.errors import CommandRefused, InvalidInput, TooLate
 from vmtune.model.migration.controller_record import StepEffect
 from vmtune.model.migration.record import Migration, MigrationState

@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy.orm import Session
 
-from tests.support.fakes import VM
-from tests.support.world import World, world
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World, world
 from vmtune.errors import (
     Blocked,
     Conflict,

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.fakes import VM, fake_qemu
-from tests.support.world import World, world
+from tests.support.simulated.fakes import VM, fake_qemu
+from tests.support.simulated.world import World, world
 from vmtune.errors import NotFound
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.plan.drift import DriftScan, ScanResult

@@ -10,9 +10,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.samples import make_samples
-from tests.support.world import World, world
+from tests.support.examples.samples import make_samples
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World, world
 from vmtune.model.findings.table import Finding
 from vmtune.model.migration.record import MigrationState, Totals
 from vmtune.model.tunables.tunable import Value

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.world import world
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import world
 from vmtune.errors import Blocked
 from vmtune.model.plan.outcome import Status
 from vmtune.model.profile import Target

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.fakes import VM, recording
-from tests.support.world import World, world
+from tests.support.simulated.fakes import VM, recording
+from tests.support.simulated.world import World, world
 from vmtune.testing.fake.qemu import FakeQemu, Fault, FaultKind
 
 STATUS = "x-query-virtio-queue-status"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.records import any_record, make_record
-from tests.support.rounds import make_rounds
-from tests.support.samples import make_samples
+from tests.support.benchmarks.records import any_record, make_record
+from tests.support.examples.rounds import make_rounds
+from tests.support.examples.samples import make_samples
 from vmtune.bench.model.runs.run import RunRecord, Silence
 from vmtune.bench.model.runs.series import KINDS, apart
 from vmtune.errors import InvalidInput

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.bench_runs import srcu_record
+from tests.support.benchmarks.bench_runs import srcu_record
 from vmtune.bench.catalogue import SRCU_SCENARIOS, why_not_updates
 from vmtune.bench.model.campaign.matrix import campaign_of, read_toml
 from vmtune.bench.model.campaign.matrix_kinds import SrcuMatrix

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from tests.support.tune_simulation import spec_of
+from tests.support.benchmarks.tune_simulation import spec_of
 from vmtune.bench.model.tune.analysis import LEAST_TRIALS, analyse
 from vmtune.bench.model.tune.records import TrialOutcome, TrialRecord, TrialRun
 from vmtune.model.tunables.tunable import Value

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.studies import DEFAULT_MS, study_json, total_ms
+from tests.support.benchmarks.studies import DEFAULT_MS, study_json, total_ms
 from vmtune.bench.model.tune.estimates import estimates
 from vmtune.bench.model.tune.file import from_json
 from vmtune.bench.model.tune.policy import finalists_of, next_step

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.tune_simulation import SPACE, Landscape, confirmed, spec_of, steps_of
+from tests.support.benchmarks.tune_simulation import SPACE, Landscape, confirmed, spec_of, steps_of
 from vmtune.bench.model.tune.estimates import distrusted, estimates
 from vmtune.bench.model.tune.policy import next_step
 from vmtune.bench.model.tune.records import TrialOutcome, TrialRecord, TrialRun, with_run

@@ -13,10 +13,10 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.support.bench_runs import FakeLook, FakeRunner, small
-from tests.support.campaigns import campaign_json
-from tests.support.measured import put
-from tests.support.records import make_record
+from tests.support.benchmarks.bench_runs import FakeLook, FakeRunner, small
+from tests.support.benchmarks.campaigns import campaign_json
+from tests.support.benchmarks.measured import put
+from tests.support.benchmarks.records import make_record
 from tests.unit.bench.services.runs.run_service import It, assemble
 from vmtune.bench.machine import load
 from vmtune.bench.machine.environment import host_name

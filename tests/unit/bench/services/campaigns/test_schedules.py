@@ -11,8 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.bench_runs import FakeRunner
-from tests.support.campaigns import campaign_json
+from tests.support.benchmarks.bench_runs import FakeRunner
+from tests.support.benchmarks.campaigns import campaign_json
 from tests.unit.bench.services.campaigns.test_campaigns import Bench, make, started
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState

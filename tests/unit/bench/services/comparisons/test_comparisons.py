@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.campaigns import FORECAST, a_campaign
-from tests.support.measured import PLACE, noisy, put
+from tests.support.benchmarks.campaigns import FORECAST, a_campaign
+from tests.support.benchmarks.measured import PLACE, noisy, put
 from vmtune.bench.model.campaign.record import CampaignState
 from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.report.report import Report, from_document, to_document

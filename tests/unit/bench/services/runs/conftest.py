@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bench_runs import FakeRunner
+from tests.support.benchmarks.bench_runs import FakeRunner
 from tests.unit.bench.services.runs.run_service import It, assemble, started
 from vmtune.storage import Store
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.bench_runs import FakeLook, FakeRunner, a_program, small
+from tests.support.benchmarks.bench_runs import FakeLook, FakeRunner, a_program, small
 from vmtune.bench.model.runs.run import Run
 from vmtune.bench.services.runs.job import RunJob
 from vmtune.bench.services.runs.live import LiveRuns

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.bench_runs import FakeRunner
-from tests.support.fakes import VM, fake_pair
+from tests.support.benchmarks.bench_runs import FakeRunner
+from tests.support.simulated.fakes import VM, fake_pair
 from tests.unit.bench.services.runs.run_service import It, assemble, started
 from vmtune.bench.block.live_order import LiveOrder
 from vmtune.bench.machine.environment import Subject, host_name

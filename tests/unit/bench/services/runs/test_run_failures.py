@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.bench_runs import FakeRunner, small
-from tests.support.records import make_record
+from tests.support.benchmarks.bench_runs import FakeRunner, small
+from tests.support.benchmarks.records import make_record
 from tests.unit.bench.services.runs.run_service import SMALL, It, assemble, started
 from vmtune.bench.machine.load import LoadEnded, Loads
 from vmtune.bench.model.campaign.campaign import HostLoad

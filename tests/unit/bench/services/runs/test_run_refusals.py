@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bench_runs import a_program, small
+from tests.support.benchmarks.bench_runs import a_program, small
 from tests.unit.bench.services.runs.run_service import It
 from vmtune.bench.migration.order import LibvirtTestbed
 from vmtune.bench.model.runs.run import RunState, Testbed

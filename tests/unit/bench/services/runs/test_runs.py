@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.bench_runs import FakeRunner, small
-from tests.support.records import make_record
+from tests.support.benchmarks.bench_runs import FakeRunner, small
+from tests.support.benchmarks.records import make_record
 from tests.unit.bench.services.runs.run_service import SMALL, It, assemble, started
 from vmtune.bench.machine.environment import host_name
 from vmtune.bench.migration.order import DirectTestbed, LibvirtTestbed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.studies import TunedRunner
+from tests.support.benchmarks.studies import TunedRunner
 from tests.unit.bench.services.tune.study_service import Bench, make, started
 from vmtune.storage import Store
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tests.support.bench_runs import FakeRunner
-from tests.support.studies import study_json
+from tests.support.benchmarks.bench_runs import FakeRunner
+from tests.support.benchmarks.studies import study_json
 from tests.unit.bench.services.runs.run_service import It, assemble
 from vmtune.bench.model.tune.kept import StudyState
 from vmtune.bench.model.tune.steps import Step

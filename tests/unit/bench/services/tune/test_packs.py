@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.bench_runs import FakeLook
-from tests.support.studies import TunedRunner, study_json
+from tests.support.benchmarks.bench_runs import FakeLook
+from tests.support.benchmarks.studies import TunedRunner, study_json
 from tests.unit.bench.services.tune.study_service import Bench, S, make, started
 from vmtune.bench.migration.order import Testbed
 from vmtune.bench.migration.scenarios import BenchHosts

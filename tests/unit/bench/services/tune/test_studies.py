@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.support.studies import TunedRunner, study_json
+from tests.support.benchmarks.studies import TunedRunner, study_json
 from tests.unit.bench.services.tune.study_service import Bench, S, counted, make, started
 from vmtune.bench.migration.order import RunOrder
 from vmtune.bench.model.campaign.record import CampaignState

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.studies import TunedRunner, study_json
+from tests.support.benchmarks.studies import TunedRunner, study_json
 from tests.unit.bench.services.tune.study_service import S, counted, make, started, until
 from vmtune.bench.machine.environment import host_name
 from vmtune.bench.model.campaign.record import CampaignState

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.studies import study_json
+from tests.support.benchmarks.studies import study_json
 from tests.unit.bench.services.tune.study_service import Bench
 from vmtune.errors import Blocked, InvalidInput, NotFound, VmtuneError
 

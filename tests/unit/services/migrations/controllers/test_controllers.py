@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import OLDEST, VM
-from tests.support.world import World, world
+from tests.support.simulated.fakes import OLDEST, VM
+from tests.support.simulated.world import World, world
 from tests.unit.services.migrations.controlled import (
     REAPED,
     begin,

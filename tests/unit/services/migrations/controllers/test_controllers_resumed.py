@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.fakes import VM
-from tests.support.world import World, assemble
+from tests.support.simulated.fakes import VM
+from tests.support.simulated.world import World, assemble
 from tests.unit.services.migrations.controlled import (
     REAPED,
     begin,
