@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from vmtune.forecast.course import Conditions, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
 
+LEAST_BUSY = 0.5
+"""Of the CPU time that it may have, what a guest is taken to need at least: a throttle slows it
+only below that."""
 _MOST_DOWNTIME_MS = 2_000_000.0
 """The largest downtime limit that QEMU takes (MAX_MIGRATE_DOWNTIME in migration/options.c)."""
 _MOST_TIMES_FASTER = 1024.0

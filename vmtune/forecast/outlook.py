@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from vmtune.forecast.course import Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
 from vmtune.forecast.following import Followed, measured, standing
-from vmtune.forecast.needs import Needs, needs
+from vmtune.forecast.needs import LEAST_BUSY, Needs, needs
 from vmtune.model.host.dirty_rates import DirtyPoint
 
 _FLAT = 0.3
@@ -110,7 +110,9 @@ def judge(
         return Judged(endless, seen.syncs, Outlook(None, pass_left_ms=rest_ms))
     helps = before.outlook.needs
     if again or helps is None:
-        helps = needs(*stands, now)
+        # What it did under a throttle is taken as if it had needed all that was withheld.
+        busy = 1.0 if stands[1].throttle_percent else LEAST_BUSY
+        helps = needs(*stands, replace(now, busy_share=busy))
     return Judged(endless, seen.syncs, Outlook(False, needs=helps, pass_left_ms=rest_ms))
 
 

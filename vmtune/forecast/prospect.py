@@ -17,7 +17,7 @@ from vmtune.forecast.course import AutoConverge, Conditions, Course, Moment, fol
 from vmtune.forecast.dirty_curve import DirtyCurve
 from vmtune.forecast.errors import USUAL, Errors
 from vmtune.forecast.held_memory import held_range
-from vmtune.forecast.needs import Needs, needs
+from vmtune.forecast.needs import LEAST_BUSY, Needs, needs
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
 from vmtune.forecast.ranges import Range
@@ -42,12 +42,11 @@ _FEWEST_CHANGED = 20
 """Of fewer pages their contents say too little."""
 _LEAST_SENT = 0.002
 """Of a page of zeros some 9 bytes are sent: its address and a flag."""
-LEAST_BUSY = 0.5
 _ANY_PERCENT = 1
 """The trigger with which auto-converge throttles whatever the guest dirties."""
 _BUSY = (LEAST_BUSY, 1.0)
-"""Of the CPU time that it may have, what a guest needs: a throttle slows it only below that. The
-first is likely; so the migrations of the dataset with auto-converge went best."""
+"""Of the CPU time that it may have, what a guest needs. The first is likely; so the migrations of
+the dataset with auto-converge went best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def used_bytes(probe: DirtyProbe) -> Range:
         by = backed / held.likely
         return Range(held.low * by, backed, min(most, max(backed, held.high * by)))
     if probe.used_bytes is None:
-        return Range(dirtied, most, most)
+        return Range(max(dirtied, 1.0), most, most)
     guests = max(probe.used_bytes - _QEMU_ITSELF_BYTES, dirtied, 1.0)
     return Range(guests, guests, min(max(probe.used_bytes, guests), most))
 
@@ -205,8 +204,10 @@ def expect(
             throughput_bytes_per_s=held.likely,
             switchover_bytes_per_s=lifted.likely,
             packed_bytes_per_s=packed.likely if packed else None,
+            first_wire_share=likely_shares[0],
             wire_share=likely_shares[1],
             delta_share=likely_shares[2],
+            busy_share=LEAST_BUSY,
         )
         return needs(dirties, _beginning(probe, first.likely), usual)
 

@@ -10,9 +10,10 @@ from uuid import UUID
 from vmtune import units
 from vmtune.forecast.conditions import conditions_of
 from vmtune.forecast.course import Course
+from vmtune.forecast.needs import LEAST_BUSY
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe
-from vmtune.forecast.prospect import LEAST_BUSY, first_share, likely_course, used_bytes
+from vmtune.forecast.prospect import first_share, likely_course, used_bytes
 from vmtune.intent.bounds import highest_limit_ms
 from vmtune.intent.pinned import contradiction, limit_of, throttle_of
 from vmtune.model.migration.intent import (

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 
 from vmtune.forecast.course import Conditions, Course, Moment, follow
 from vmtune.forecast.dirty_curve import DirtyCurve
-from vmtune.forecast.prospect import LEAST_BUSY
+from vmtune.forecast.needs import LEAST_BUSY
 from vmtune.model.migration.intent import TURN_MS, still_ms
 
 _LIMITS = 8

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from vmtune.forecast.conditions import conditions_of
 from vmtune.forecast.course import AutoConverge, Conditions
 from vmtune.forecast.errors import Errors
+from vmtune.forecast.needs import LEAST_BUSY
 from vmtune.forecast.path import Throughput
 from vmtune.forecast.probe import DirtyProbe, pages_per_gib
 from vmtune.forecast.prospect import (
@@ -54,6 +55,23 @@ def test_an_idle_guest_takes_as_long_as_its_memory() -> None:
     assert found.total_ms.likely == pytest.approx(10_000, rel=0.02)
     assert found.passes == Range.exactly(1)
     assert found.needs is None
+
+
+def test_a_guest_that_wrote_nothing_and_whose_memory_cannot_be_seen_may_be_empty() -> None:
+    unknown = replace(path(100), limited=False)
+    found = expect(probe(0, used_mib=None), unknown, LIMITS, errors=EXACT)
+    assert found.ends is True
+    assert found.total_ms is not None
+    assert found.total_ms.low < 5000 < found.total_ms.high
+
+
+def test_the_throttle_that_it_needs_suffices_for_one_that_needs_half_of_its_time() -> None:
+    busy = probe(300, region_mib=1500)
+    found = expect(busy, path(100), LIMITS).needs
+    assert found is not None and found.throttle_percent is not None
+    needed = round(found.throttle_percent)
+    for share, ends in ((LEAST_BUSY, True), (1.0, True)):
+        assert likely_course(busy, path(100), LIMITS, False, needed, share).ends is ends
 
 
 def test_a_guest_that_dirties_as_fast_as_is_sent_does_not_end() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -14,6 +14,7 @@ from vmtune.engine.dirty_probe import probe_dirtying
 from vmtune.errors import Problem, VmtuneError
 from vmtune.forecast.conditions import compresses, conditions_of
 from vmtune.forecast.disk_copy import CopyProspect, copied, expect_copy, limit_of, with_copy
+from vmtune.forecast.held import KeptForecast
 from vmtune.forecast.limits import channels, limit_on_wire
 from vmtune.forecast.path import Sent, Throughput, expect_throughput, sent
 from vmtune.forecast.probe import DirtyProbe
@@ -42,6 +43,7 @@ from vmtune.services.forecasts.learning import (
 from vmtune.services.forecasts.notes import (
     MAY_BE_WHY,
     NO_THROUGHPUT,
+    NOT_COMPUTED,
     NOT_MEASURED,
     copy_notes,
     not_readable,
@@ -198,48 +200,54 @@ class ForecastService:
     async def keep_known(self, migration: UUID, planned: Planned) -> None:
         """Keep a forecast with a migration that was just ordered, where its VM was measured lately:
         nothing is measured for it. Where there is none, :meth:`left_out` says why."""
+        await self._keep(migration, self._of_known(planned))
+
+    async def keep_observed(self, record: Migration, driver: Driver) -> None:
+        """The same of one that somebody else began, by what is set while it runs."""
+        await self._keep(record.id, self._of_observed(record, driver))
+
+    async def _keep(self, migration: UUID, making: Awaitable[KeptForecast | Problem]) -> None:
+        """Keep what is made, or why nothing is: whatever goes wrong, the migration goes on."""
+        try:
+            made = await making
+        except VmtuneError as error:
+            made = not_readable(error.message)
+        except Exception:
+            log.exception("a forecast could not be computed", migration_id=str(migration))
+            made = NOT_COMPUTED
+        if isinstance(made, KeptForecast):
+            await keep(self._store, migration, lambda: made)
+        else:
+            self._leave_out(migration, made)
+
+    async def _of_known(self, planned: Planned) -> KeptForecast | Problem:
         probe = self._young(planned.facts.uuid, now := datetime.now(UTC))
         if probe is None:
-            self._leave_out(migration, NOT_MEASURED)
-            return
+            return NOT_MEASURED
         destination = planned.plan.destination or ""
-        try:
-            past = await asyncio.to_thread(self._past, planned.plan.host, destination)
-        except VmtuneError as error:
-            self._leave_out(migration, not_readable(error.message))
-            return
+        past = await asyncio.to_thread(self._past, planned.plan.host, destination)
         learnt = await self._learning.corrections()
         found = _candidate(planned, probe, past, None, learnt)
         prospect, throughput = found.prospect, found.throughput
         if prospect is None or throughput is None:
-            self._leave_out(migration, NO_THROUGHPUT)
-            return
-        made = by_probe(prospect, throughput, probe, now, found.computed, found.corrected_by)
-        await keep(self._store, migration, lambda: made)
+            return NO_THROUGHPUT
+        return by_probe(prospect, throughput, probe, now, found.computed, found.corrected_by)
 
-    async def keep_observed(self, record: Migration, driver: Driver) -> None:
-        """The same of one that somebody else began, by what is set while it runs."""
+    async def _of_observed(self, record: Migration, driver: Driver) -> KeptForecast | Problem:
         probe = self._young(record.vm, began := record.started_at or record.created_at)
         if probe is None:
-            self._leave_out(record.id, NOT_MEASURED)
-            return
-        try:
-            facts = await driver.vm_facts(record.vm)
-            past = await asyncio.to_thread(self._past, record.source, record.destination)
-        except VmtuneError as error:
-            self._leave_out(record.id, not_readable(error.message))
-            return
+            return NOT_MEASURED
+        facts = await driver.vm_facts(record.vm)
+        past = await asyncio.to_thread(self._past, record.source, record.destination)
         values = {name: r.value for name, r in facts.readings.items() if r.value is not None}
         known = _known([one for one in past if one.id != record.id], values)
         throughput = expect_throughput(known, limit_on_wire(values))
         if throughput is None:
-            self._leave_out(record.id, NO_THROUGHPUT)
-            return
+            return NO_THROUGHPUT
         learnt = await self._learning.corrections()
         prospect, computed = _expected(record.vm, probe, throughput, values, learnt)
         by = corrected_by(computed, learnt)
-        made = by_probe(prospect, throughput, probe, began, computed, by)
-        await keep(self._store, record.id, lambda: made)
+        return by_probe(prospect, throughput, probe, began, computed, by)
 
     def left_out(self, migration: UUID) -> Problem:
         """Why there is no forecast of before the migration; what may be the reason, where it was

@@ -27,6 +27,12 @@ NO_THROUGHPUT = Problem(
     "path carries was not known",
     "after one migration it is",
 )
+NOT_COMPUTED = Problem(
+    "forecast",
+    "not_computed",
+    "a fault of vmtune kept it from being computed: its log says which",
+    "report it; migrations do without forecasts",
+)
 MAY_BE_WHY = Problem(
     "forecast",
     "no_forecast_before",

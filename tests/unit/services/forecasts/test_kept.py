@@ -149,3 +149,19 @@ async def test_a_path_that_nobody_knows_is_the_reason(it: World) -> None:
     record = await it.migrate("open")
     assert Basis.BEFORE not in {each.basis for each in it.store.forecasts.of(record.id)}
     assert forecasts.left_out(record.id).code == "throughput_not_known"
+
+
+async def test_a_fault_in_a_forecast_holds_up_no_migration(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forecasts = it.migrations.intents.forecasts
+    await it.profile("held", max_bandwidth_bytes_per_s=500 * MIB)
+    await forecasts.forecast(VM, "b", ["held"])
+
+    def broken(*_: object) -> object:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(forecasting, "_candidate", broken)
+    record = await it.migrate("held")
+    assert record.state is MigrationState.COMPLETED
+    assert forecasts.left_out(record.id).code == "not_computed"
