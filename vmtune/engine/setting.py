@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from uuid import UUID
 
 from vmtune.errors import CommandRefused, VmtuneError
@@ -11,6 +11,9 @@ from vmtune.model.host.facts import Reading
 from vmtune.model.plan.changes import AT_START, OF_HOST, Change, Readings, in_order
 from vmtune.model.plan.outcome import Outcome, Status, judge
 from vmtune.model.tunables.tunable import Value
+
+_Place = tuple[str, str]
+"""A tunable and its owner, which is empty where it has none."""
 
 
 async def set_each(driver: Driver, vm: UUID, changes: Iterable[Change]) -> dict[str, str]:
@@ -23,18 +26,26 @@ async def set_each(driver: Driver, vm: UUID, changes: Iterable[Change]) -> dict[
         return {}
     readings = await driver.read(vm, {c.tunable for c in wanted})
     ordered = in_order(wanted, readings)
+    return {name: why for (name, _), why in (await _write_each(driver.write, vm, ordered)).items()}
+
+
+async def _write_each(
+    write: Callable[[UUID, Sequence[Change]], Awaitable[None]], vm: UUID, changes: Sequence[Change]
+) -> dict[_Place, str]:
+    """All at once; only where that is refused one by one, since the rest may be set or not then.
+    Why some were refused, by tunable and owner."""
     try:
-        await driver.write(vm, ordered)
+        await write(vm, changes)
     except CommandRefused:
         pass
     else:
         return {}
-    refused: dict[str, str] = {}
-    for change in ordered:
+    refused: dict[_Place, str] = {}
+    for change in changes:
         try:
-            await driver.write(vm, [change])
+            await write(vm, [change])
         except CommandRefused as error:
-            refused[change.tunable] = error.message
+            refused[change.tunable, change.owner] = error.message
     return refused
 
 
@@ -55,36 +66,51 @@ async def set_again(driver: Driver, vm: UUID, changes: Sequence[Change]) -> list
 
 
 async def restore(driver: Driver, vm: UUID, journal: Sequence[Change]) -> list[Outcome]:
-    """Restore the journal, read it back, and return the outcomes."""
+    """Restore the journal, read it back, and return an outcome for each tunable: *reverted*, or
+    what keeps it, as QEMU says. What is refused does not keep the others.
+
+    :raise VmtuneError: the VM could not be asked.
+    """
     boot = [c for c in journal if c.tunable in AT_START]
     now = [c for c in journal if c.tunable not in AT_START | OF_HOST]
     names = {c.tunable for c in now}
+    refused: dict[_Place, str] = {}
     if now:
         readings = await driver.read(vm, names)
-        await driver.write(vm, in_order(now, readings))
+        refused |= await _write_each(driver.write, vm, in_order(now, readings))
     if boot:
-        await driver.write_boot(vm, boot)
+        refused |= await _write_each(driver.write_boot, vm, boot)
     readings = await driver.read(vm, names) if names else {}
-    outcomes = {c.tunable: _put_back(c, readings.get(c.tunable, Reading(None))) for c in now}
-    for change in boot:
-        outcomes[change.tunable] = Outcome(
-            change.tunable, Status.REVERTED, change.value, change.value
-        )
+    outcomes: dict[str, Outcome] = {}
+    for change in (*now, *boot):
+        why = refused.get((change.tunable, change.owner))
+        found = _put_back(change, readings.get(change.tunable, Reading(None)), why)
+        known = outcomes.get(change.tunable)
+        if known is None or known.status is Status.REVERTED:  # of several owners, one that lacks it
+            outcomes[change.tunable] = found
     return list(outcomes.values())
 
 
 def is_put_back(change: Change, readings: Readings) -> bool:
     """Whether what the journal holds is set."""
-    reading = readings.get(change.tunable, Reading(None))
-    return _seen(change, reading) == change.value
+    return _is_set(change, readings.get(change.tunable, Reading(None)))
+
+
+def _is_set(change: Change, reading: Reading) -> bool:
+    seen = _seen(change, reading)
+    judged = judge(change.tunable, change.value, Reading(seen))
+    return seen == change.value or judged.status is Status.EFFECTIVE
 
 
 def _seen(change: Change, reading: Reading) -> Value | None:
     return reading.parts.get(change.owner) if change.owner else reading.value
 
 
-def _put_back(change: Change, reading: Reading) -> Outcome:
+def _put_back(change: Change, reading: Reading, refused: str | None) -> Outcome:
+    """:param refused: why it was not set; None where it was."""
     seen = _seen(change, reading)
-    if seen == change.value:
-        return Outcome(change.tunable, Status.REVERTED, change.value, seen)
+    if _is_set(change, reading) or (change.tunable in AT_START and refused is None):
+        return Outcome(change.tunable, Status.REVERTED, change.value, change.value)
+    if refused is not None:
+        return Outcome(change.tunable, Status.REJECTED, change.value, seen, refused)
     return judge(change.tunable, change.value, Reading(seen, why_unknown=reading.why_unknown))

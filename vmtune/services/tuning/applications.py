@@ -22,7 +22,7 @@ from vmtune.errors import (
     VmtuneError,
 )
 from vmtune.hypervisor.protocol import Driver
-from vmtune.model.host.facts import Reading
+from vmtune.model.host.facts import Reading, VmFacts
 from vmtune.model.host.inventory import EventTopic
 from vmtune.model.plan.changes import AT_START, OF_HOST, Change, in_order
 from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, Status
@@ -35,11 +35,7 @@ from vmtune.services.hosts.limits import HostLimits
 from vmtune.services.metrics import telemetry
 from vmtune.services.migrations.settled import settled
 from vmtune.services.tuning.planning import Planned, PlanService
-from vmtune.services.tuning.setting import (
-    asker,
-    limits_wanted,
-    restore_all,
-)
+from vmtune.services.tuning.setting import asker, limits_wanted, not_put_back, restore_all
 from vmtune.services.tuning.verify import WAITS, Verification, publish_tuning, verification
 from vmtune.services.tuning.work import Work, work_of
 from vmtune.storage import Store
@@ -151,19 +147,27 @@ class ApplyService:
     async def _restore_after(
         self, record: Application, driver: Driver, error: VmtuneError
     ) -> Application:
-        """Restore the journal after *error*; unknown if the host no longer answers."""
+        """Restore the journal after *error*; failed if all is back, else unknown, so that it can
+        be reverted."""
         try:
             outcomes = await restore_all(driver, record, self._limits)
         except VmtuneError as second:
-            state = ApplicationState.UNKNOWN if isinstance(second, _LOST) else None
             problems = (*error.problems, *second.problems)
-            return await self._finish(
-                record,
-                state or ApplicationState.FAILED,
-                _all_unknown(record, second.message),
-                problems,
-            )
-        return await self._finish(record, ApplicationState.FAILED, outcomes, error.problems)
+            outcomes = _all_unknown(record, second.message)
+            return await self._finish(record, ApplicationState.UNKNOWN, outcomes, problems)
+        return await self._put_back(record, ApplicationState.FAILED, outcomes, error.problems)
+
+    async def _put_back(
+        self,
+        record: Application,
+        end: ApplicationState,
+        outcomes: Sequence[Outcome],
+        problems: Sequence[Problem],
+    ) -> Application:
+        """Record *end* if all is put back, else that it is unknown and what is not."""
+        missing = not_put_back(outcomes)
+        state = ApplicationState.UNKNOWN if missing else end
+        return await self._finish(record, state, outcomes, (*problems, *missing))
 
     async def revert(self, application: UUID) -> Application:
         """Restore the values from before the application, and read them back.
@@ -201,7 +205,10 @@ class ApplyService:
         except VmtuneError as error:
             state = ApplicationState.APPLIED
             return await self._finish(record, state, record.outcomes, error.problems)
-        return await self._finish(record, ApplicationState.REVERTED, outcomes, ())
+        if not any(outcome.status is Status.REVERTED for outcome in outcomes):
+            refused = not_put_back(outcomes)  # it stands as before
+            return await self._finish(record, ApplicationState.APPLIED, record.outcomes, refused)
+        return await self._put_back(record, ApplicationState.REVERTED, outcomes, ())
 
     async def verify(self, vm: UUID) -> Verification:
         """Compare what the VM runs with to its current application, or its assignment, and store
@@ -306,10 +313,18 @@ class ApplyService:
         if all(outcome.status in WAITS for outcome in outcomes):
             await self._finish(record, ApplicationState.APPLIED, outcomes, record.problems)
             return
-        now = [change for change in record.journal if change.tunable not in AT_START | OF_HOST]
-        if now and all(is_put_back(change, readings) for change in now):
+        if await self._is_back(record, planned.facts):
             state = ApplicationState.FAILED
             await self._finish(record, state, _all_unknown(record, "put back"), record.problems)
+
+    async def _is_back(self, record: Application, facts: VmFacts) -> bool:
+        """Whether all that the journal holds is set, on the host and for the next start, too."""
+        configured = {name: facts.boot_readings.get(name, Reading(None)) for name in AT_START}
+        seen = {**facts.readings, **configured}
+        if any(change.tunable in OF_HOST for change in record.journal):
+            sysctls = (await self._hosts.facts(record.host)).sysctls
+            seen |= {name: Reading(value) for name, value in sysctls.items()}
+        return bool(record.journal) and all(is_put_back(one, seen) for one in record.journal)
 
     async def _settle(self, record: Application) -> None:
         why = Problem("", "interrupted", "the service stopped while it was at work", "apply again")
@@ -323,7 +338,7 @@ class ApplyService:
             problems = (why, *error.problems)
             await self._finish(record, ApplicationState.UNKNOWN, outcomes, problems)
         else:
-            await self._finish(record, end, outcomes, () if reverting else (why,))
+            await self._put_back(record, end, outcomes, () if reverting else (why,))
 
     async def _finish(
         self,

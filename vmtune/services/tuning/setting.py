@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vmtune.engine.setting import restore
-from vmtune.errors import VmtuneError
+from vmtune.errors import Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.limits import SYSCTLS
 from vmtune.model.plan.changes import OF_HOST, Change
@@ -59,6 +59,20 @@ async def restore_all(
     if failed is not None:
         raise failed
     return [*outcomes, *on_host]
+
+
+def not_put_back(outcomes: Iterable[Outcome]) -> tuple[Problem, ...]:
+    """What a restore has left, each with the value that it had before."""
+    return tuple(
+        Problem(
+            f"values.{one.tunable}",
+            "not_put_back",
+            f"it was {one.wanted} before: {one.reason or 'something else is set'}",
+            "revert it again, or set it by hand",
+        )
+        for one in outcomes
+        if one.status is not Status.REVERTED
+    )
 
 
 def _come_back(journal: Iterable[Change], limits: Iterable[LimitState]) -> list[Outcome]:

@@ -1,7 +1,7 @@
 """Apply, verify, revert, and what becomes of them when something breaks half-way."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from tests.support.simulated.fakes import VM
 from tests.support.simulated.world import World, world
 from vmtune.errors import (
     Blocked,
+    CommandRefused,
     Conflict,
     HostUnreachable,
     InvalidInput,
@@ -132,6 +133,80 @@ async def test_a_refusal_half_way_restores_everything_and_keeps_the_first_error(
     assert "not today" in done.problems[0].message
     assert downtime(it) == 300
     assert it.source.properties == before
+
+
+def refuse(it: World, monkeypatch: pytest.MonkeyPatch, tunable: str, *values: object) -> None:
+    """QEMU sets nothing of *tunable* from now on, or not these *values*."""
+    driver = it.drivers["a"]
+    write = driver.write
+
+    async def refusing(vm: UUID, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.tunable == tunable and (not values or change.value in values):
+                raise CommandRefused("QEMU refused: not today", field=f"values.{tunable}")
+            await write(vm, [change])
+
+    async def refusing_and_read(
+        vm: UUID, changes: Sequence[Change], names: Collection[str]
+    ) -> Mapping[str, Reading]:
+        await refusing(vm, changes)
+        return await driver.read(vm, names)
+
+    monkeypatch.setattr(driver, "write", refusing)
+    monkeypatch.setattr(driver, "write_and_read", refusing_and_read)
+
+
+async def test_what_cannot_be_put_back_is_named_and_can_be_reverted(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await it.profile(**MIXED)
+    before = {p: dict(v) for p, v in it.source.properties.items()}
+    pools = [each["thread-pool-max"] for each in before.values() if "thread-pool-max" in each]
+    with monkeypatch.context() as patched:
+        refuse(it, patched, "iothread_thread_pool_max", *pools)
+        refuse(it, patched, "iothread_poll_max_ns", 1000)
+        done = await it.applications.apply(VM, "p")
+        assert done.state is ApplicationState.UNKNOWN
+        assert downtime(it) == 300, "what is refused kept what is not"
+        assert it.source.properties != before
+        (left,) = [problem for problem in done.problems if problem.code == "not_put_back"]
+        assert left.field == "values.iothread_thread_pool_max"
+        assert "not today" in left.message and left.remedy
+        await it.applications.settle_unknown()
+        assert it.store.applications.get(done.id).state is ApplicationState.UNKNOWN
+    assert (await it.applications.revert(done.id)).state is ApplicationState.REVERTED
+    assert it.source.properties == before
+
+
+async def test_a_revert_that_is_refused_half_way_says_what_is_set(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await it.profile(**MIXED)
+    before = {p: dict(v) for p, v in it.source.properties.items()}
+    done = await it.applications.apply(VM, "p")
+    with monkeypatch.context() as patched:
+        refuse(it, patched, "iothread_thread_pool_max")
+        half = await it.applications.revert(done.id)
+    assert half.state is ApplicationState.UNKNOWN
+    assert downtime(it) == 300
+    outcomes = by_name(half.outcomes)
+    assert outcomes["downtime_limit_ms"] is Status.REVERTED
+    assert outcomes["iothread_thread_pool_max"] is Status.REJECTED
+    assert [problem.field for problem in half.problems] == ["values.iothread_thread_pool_max"]
+    assert (await it.applications.revert(done.id)).state is ApplicationState.REVERTED
+    assert it.source.properties == before
+
+
+async def test_a_revert_that_changed_nothing_leaves_it_applied(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await it.profile(downtime_limit_ms="700ms")
+    done = await it.applications.apply(VM, "p")
+    refuse(it, monkeypatch, "downtime_limit_ms")
+    back = await it.applications.revert(done.id)
+    assert back.state is ApplicationState.APPLIED
+    assert (downtime(it), back.outcomes) == (700, done.outcomes)
+    assert "not today" in back.problems[0].message
 
 
 @pytest.mark.parametrize(
@@ -322,6 +397,18 @@ async def test_an_unknown_application_is_settled_by_looking(it: World) -> None:
         await it.applications.settle_unknown()
         assert it.store.applications.get(opened.id).state == state
         assert downtime(it) == seen
+
+
+async def test_what_is_set_for_the_next_start_is_looked_at_too(it: World) -> None:
+    await it.profile(downtime_limit_ms=700)
+    opened = it.store.applications.begin(
+        vm=VM, host="a", profile="p", revision=1, wanted={"downtime_limit_ms": 700},
+        best_effort=False,
+        journal=(Change("downtime_limit_ms", 300), Change("dirty_ring_size_entries", 0)),
+    )  # fmt: skip
+    it.store.applications.finish(opened.id, ApplicationState.UNKNOWN)
+    await it.applications.settle_unknown()
+    assert it.store.applications.get(opened.id).state is ApplicationState.UNKNOWN
 
 
 async def test_an_unknown_application_is_left_alone_after_a_newer_one(it: World) -> None:
