@@ -85,8 +85,7 @@ class Steered:
                 before = left
                 after, acts = steer(before, sample)
         self.steering = after
-        for act in acts:
-            await self._act(before, act, sample.at_ms, sample.iteration)
+        await self._act_all(before, acts, sample.at_ms, sample.iteration)
 
     async def waiting(self, at_ms: int) -> None:
         """Do what is due although QEMU does not send memory yet."""
@@ -94,14 +93,22 @@ class Steered:
             return
         before = self.steering
         self.steering, acts = too_late(before, at_ms)
-        for act in acts:
-            await self._act(before, act, at_ms, 0)
+        await self._act_all(before, acts, at_ms, 0)
 
-    async def _act(self, before: Steering, act: Act, at_ms: int, iteration: int) -> None:
+    async def _act_all(
+        self, before: Steering, acts: Sequence[Act], at_ms: int, iteration: int
+    ) -> None:
+        """Do one after the other, up to one that is not done: what follows supposes that it is."""
+        for act in acts:
+            if await self._act(before, act, at_ms, iteration) is not StepEffect.DONE:
+                return
+
+    async def _act(self, before: Steering, act: Act, at_ms: int, iteration: int) -> StepEffect:
         done = self.steering
         effect = await self._executor.act(at_ms, iteration, act)
         self.steering = came_of(before, done, act, effect, at_ms)
         self._in_doubt = (act, done) if effect is StepEffect.UNKNOWN else None
+        return effect
 
     async def _look_up(self, sample: Sample) -> None:
         """What became of an action over which the connection was lost, before it is tried again."""
@@ -114,4 +121,6 @@ class Steered:
         if found is not None:
             self._in_doubt = None
         if found:
+            # A goal is given up by an action of its own, which was not done yet.
+            done = replace(done, relaxed=self.steering.relaxed)
             self.steering = replace(in_force(self.steering, done), failures=0)

@@ -51,6 +51,8 @@ def came_of(
         able = replace(able, postcopy=False)
     if refused and often and after.throttle_percent != before.throttle_percent:
         able = replace(able, auto_converge=False, dirty_limit=None)
+    if refused and often and after.relaxed != before.relaxed:
+        able = replace(able, bandwidth=False)
     waits_ms: float = min(_AGAIN_MOST_MS, _AGAIN_MS << min(failures, _DOUBLINGS))
     deadline_s = after.goals.deadline_s
     if deadline_s is not None and (left_ms := deadline_s * 1000 - at_ms) > 0:

@@ -393,10 +393,10 @@ def _ends_soon(state: Steering, sample: Sample, now: Conditions) -> bool:
 
 def _relaxed(state: Steering, goal: Goal, why: str) -> tuple[Steering, list[Act]]:
     changed = replace(state, relaxed=state.relaxed | {goal}, endless=0)
-    acts = [Act(Relax(goal), why)]
+    acts = []
     if goal is Goal.BANDWIDTH and state.able.bandwidth:
         acts.append(Act(SetValues((("max_bandwidth_bytes_per_s", 0),)), why))
-    return changed, acts
+    return changed, [*acts, Act(Relax(goal), why)]  # told once it is so
 
 
 def _left_ms(state: Steering, sample: Sample) -> float:

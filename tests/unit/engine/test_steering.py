@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.examples.migrations import make_migration
+from tests.support.simulated.control import BUSY, MadeQemu, MadeTime, sample
 from tests.support.simulated.control import VM as MADE
-from tests.support.simulated.control import MadeQemu, MadeTime, sample
 from vmtune.engine.controllers import Controllers
 from vmtune.engine.steered import Steered
 from vmtune.engine.steering import begin_steering
@@ -26,6 +26,7 @@ from vmtune.model.migration.record import Migration
 from vmtune.model.migration.stated_intent import StatedIntent, relaxing
 from vmtune.model.migration.steps import StepAction
 
+DONE = StepEffect.DONE
 THROTTLING = Intent(500, 60, 30, may=(Means.THROTTLE,))
 
 
@@ -105,6 +106,33 @@ async def test_an_action_is_recorded_with_its_reason() -> None:
     assert (done.action, done.effect) == ("set max_cpu_throttle_percent to 1 %", StepEffect.DONE)
     assert done.reason
     assert [record.effect for record in told] == [StepEffect.PENDING, StepEffect.DONE]
+
+
+async def relaxing_bandwidth(refusals: int, *at_ms: int) -> tuple[MadeQemu, Controllers]:
+    """Steering beyond the deadline, of a QEMU that refuses to be told so often."""
+    goals = Intent(100, 10, None, 1000, (), Otherwise.RELAX, (Goal.BANDWIDTH, Goal.SILENCE))
+    made = qemu(max_bandwidth_bytes_per_s=1000)
+    made.errors["write"] = [BUSY] * refusals
+    controllers = Controllers(made, MADE, steering=Steering(goals, Abilities(), 25))
+    for each in at_ms:
+        await controllers.on_sample(sample(at_ms=each))
+    return made, controllers
+
+
+async def test_a_goal_is_given_up_once_what_that_asks_for_is_done() -> None:
+    made, controllers = await relaxing_bandwidth(1, 10_100, 12_000)
+    words = [(record.action, record.effect) for record in controllers.step_records]
+    lifts = "set max_bandwidth_bytes_per_s to 0 (no limit)"
+    assert words == [
+        (lifts, StepEffect.REFUSED), (lifts, DONE), (relaxing(Goal.BANDWIDTH), DONE)
+    ]  # fmt: skip
+    assert made.values["max_bandwidth_bytes_per_s"] == 0
+
+
+async def test_what_is_always_refused_does_not_keep_further_goals_from_being_given_up() -> None:
+    _, controllers = await relaxing_bandwidth(99, *range(10_100, 900_000, 20_000))
+    done = [record.action for record in controllers.step_records if record.effect is DONE]
+    assert done[:2] == [relaxing(Goal.BANDWIDTH), relaxing(Goal.SILENCE)]
 
 
 @pytest.mark.parametrize("action", [StepAction.ABORT, StepAction.PAUSE])
