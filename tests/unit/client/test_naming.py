@@ -71,6 +71,24 @@ def test_a_vms_name_stands_for_its_newest_migration(service: StubService, vmtune
     assert service.asked[-1].path.endswith(ONE)
 
 
+@pytest.mark.parametrize("name", ["db-1", "cafe", "1234", TWO[:4]])
+@pytest.mark.usefixtures("migrations")
+def test_a_vms_name_comes_before_the_beginning_of_an_id(
+    service: StubService, vmtune: Vmtune, name: str
+) -> None:
+    rows = [{"id": TWO, "vm_name": f"{name}0"}, {"id": ONE, "vm_name": name}]
+    service.on("GET", "/migrations", page(*rows))
+    ran = vmtune("migration", "abort", name)
+    assert (ran.code, ran.err) == (0, "")
+    assert service.asked[-1].path.endswith(ONE)
+
+
+@pytest.mark.usefixtures("migrations")
+def test_a_whole_id_is_not_looked_for_among_names(service: StubService, vmtune: Vmtune) -> None:
+    assert vmtune("migration", "abort", TWO).code == 0
+    assert [asked.path for asked in service.asked] == [f"/migrations/{TWO}"]
+
+
 def test_an_application_and_an_evacuation_likewise(service: StubService, vmtune: Vmtune) -> None:
     record = {**docs.application(), "id": ONE}
     service.on("GET", "/applications", page(record))

@@ -12,7 +12,8 @@ import click
 from vmtune.client.commands.migration.migrate import lines, started_by
 from vmtune.client.complete import assignments, hosts, migrations, profiles, vms
 from vmtune.client.connection.http import Client, Document
-from vmtune.client.resolve import MIGRATION, is_beginning
+from vmtune.client.ids import is_whole
+from vmtune.client.resolve import MIGRATION
 from vmtune.client.resolve import resolve as resolve_id
 from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.values import parse_assignments
@@ -30,22 +31,20 @@ from vmtune.errors import VmtuneError
 def migration() -> None:
     """Migrations, running and past.
 
-    MIGRATION is an id, its first digits, or a VM's name: then the newest one of that VM.
+    MIGRATION is an id, a VM's name, which stands for the newest one of that VM, or the first
+    digits of an id.
     """
 
 
 def _path(session: Session, id: str) -> str:
-    """Where the migration is whose id begins with *id*, or that is the newest of that VM."""
-    return (
-        f"/migrations/{_newest_of(session.client, id) or resolve_id(session.client, id, MIGRATION)}"
-    )
+    """Where the migration is that is the newest of that VM, or whose id begins with *id*."""
+    newest = "" if is_whole(id) else _newest_of(session.client, id)
+    return f"/migrations/{newest or resolve_id(session.client, id, MIGRATION)}"
 
 
 def _newest_of(client: Client, name: str) -> str:
-    """The id of the newest migration of the VM with that name; empty where *name* may be an id, or
-    no VM of that name has migrated."""
-    if is_beginning(name):
-        return ""
+    """The id of the newest migration of the VM with that name; empty where none of that name has
+    migrated. A name may look like the beginning of an id, as db-1 does: the name counts first."""
     found = client.items("/migrations", {"search": name})
     return next((str(row["id"]) for row in found if row["vm_name"] == name), "")
 
