@@ -56,10 +56,14 @@ async def test_what_cannot_be_accepted_names_the_field(api: Api) -> None:
         ({"order": "random"}, "order"),
         ({"max_outgoing": 0}, "max_outgoing"),
         ({"nonsense": 1}, "nonsense"),
+        ({"vm_overrides": {str(UUID(int=7)): ["disk_missing"]}}, f"vm_overrides.{UUID(int=7)}"),
     ):
         refused = await api.ask("POST", "/hosts/a/evacuations", body, expect=422)
         assert refused["errors"][0]["field"] == field
     await api.ask("POST", "/hosts/nowhere/evacuations", {}, expect=404)
+    for path in ("/hosts/a/evacuations", "/hosts/a/evacuations/plan"):
+        unknown = await api.ask("POST", path, {"profile": "nosuch"}, expect=404)
+        assert unknown["errors"][0]["field"] == "profile"
     await api.ask("GET", f"/hosts/a/evacuations/{VM}", expect=404)
     assert (await api.get("/hosts/a/evacuations"))["items"] == []
 

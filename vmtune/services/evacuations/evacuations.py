@@ -64,11 +64,12 @@ class EvacuationService:
     async def plan(self, request: EvacuationRequest) -> EvacuationPlan:
         """The plan: what would move where, and the findings. Changes nothing.
 
-        :raise NotFound: no such host or destination.
+        :raise NotFound: no such host, destination or profile.
         :raise InvalidInput: an invalid request.
         :raise HostUnreachable: the host does not answer.
         """
         _check(request)
+        await self._planner.check(request)
         return await self._planner.plan(request)
 
     async def start(self, request: EvacuationRequest) -> EvacuationStatus:

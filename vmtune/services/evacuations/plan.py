@@ -88,14 +88,13 @@ class EvacuationPlanner:
     async def plan(
         self, request: EvacuationRequest, exclude: Collection[UUID] = ()
     ) -> EvacuationPlan:
-        """All VMs of the host with a destination and its preflight, or the reason why none.
+        """All VMs of the host with a destination and its preflight, or the reason why none. What
+        the request names need not be there any more: see :meth:`check`.
 
         :param exclude: VMs that are left out.
-        :raise NotFound: no such host, or none of a destination's name.
-        :raise InvalidInput: the host itself as a destination.
+        :raise NotFound: no such host.
         :raise HostUnreachable: the host does not answer.
         """
-        await self._check(request)
         source = await self._hosts.facts(request.host)
         listing = await self._hosts.list_vms(request.host)
         listed = [vm for vm in listing.vms if vm.summary.uuid not in exclude]
@@ -137,7 +136,15 @@ class EvacuationPlanner:
         promised = await asyncio.to_thread(self._store.evacuations.promised, [host])
         return room_of(facts, max(0, promised.get(host, 0) - exclude.memory_bytes))
 
-    async def _check(self, request: EvacuationRequest) -> None:
+    async def check(self, request: EvacuationRequest) -> None:
+        """Whether all is there that a new request names. One that was accepted is not checked
+        again: a profile, a destination or a VM may be gone by then.
+
+        :raise NotFound: no such host, destination or profile.
+        :raise InvalidInput: the host itself as a destination, or overrides for a VM that it does
+            not have.
+        :raise HostUnreachable: the host does not answer.
+        """
         await self._hosts.get(request.host)
         problems: list[Problem] = []
         for index, name in enumerate(request.destinations):
@@ -156,6 +163,25 @@ class EvacuationPlanner:
                 ) from error
         if problems:
             raise InvalidInput("the destinations cannot be accepted", problems=problems)
+        if request.profile is not None:
+            await asyncio.to_thread(self._store.profiles.get, request.profile)
+        await self._check_overridden(request)
+
+    async def _check_overridden(self, request: EvacuationRequest) -> None:
+        """An override that concerns no VM is a mistake: the VM that was meant would stay."""
+        if not request.vm_overrides:
+            return
+        listing = await self._hosts.list_vms(request.host)
+        strangers = request.vm_overrides.keys() - {vm.summary.uuid for vm in listing.vms}
+        if strangers:
+            raise InvalidInput(
+                "the overrides cannot be accepted",
+                problems=[
+                    Problem(f"vm_overrides.{vm}", "not_on_host", f"{vm} is not on {request.host}",
+                            f"leave it out; `vmtune vm list --host {request.host}` lists its VMs")
+                    for vm in request.vm_overrides if vm in strangers
+                ],
+            )  # fmt: skip
 
     async def _leaving(
         self, request: EvacuationRequest, seen: SeenVm, migration: OpenMigration | None

@@ -2,7 +2,8 @@ import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { Route, Routes } from "react-router";
 import { beforeEach, expect, test, vi } from "vitest";
-import { evacuationProgress } from "../api/evacuations";
+import { ApiError } from "../api/client";
+import { type Asked, evacuationProgress } from "../api/evacuations";
 import type { LiveEvent } from "../api/live";
 import { rendered } from "../test/rendered";
 import Evacuation from "./Evacuation";
@@ -155,6 +156,31 @@ test("a plan shows what stays and why, and what is chosen is what is asked", asy
     vm_overrides: { BAD: ["vm_cannot_migrate"] },
   });
   expect(bodies("/plan").at(-1)).toEqual(bodies("/evacuations")[0]);
+});
+
+test("an override of a VM that has left is dropped instead of holding up the plan", async () => {
+  const plan = asked.POST.getMockImplementation();
+  const gone = {
+    field: "vm_overrides.BAD",
+    code: "not_on_host",
+    message: "BAD is not on a",
+    remedy: "leave it out",
+  };
+  asked.POST.mockImplementation(async (path: string, options: { body: Asked }) => {
+    if (options.body.vm_overrides?.BAD) throw new ApiError(422, "no such VM", [gone]);
+    return plan?.(path, options);
+  });
+  open("/hosts/a/evacuate");
+  await userEvent.click(
+    await screen.findByRole("checkbox", { name: "Override vm_cannot_migrate of bad" }),
+  );
+  await waitFor(() => expect(bodies("/plan")).toHaveLength(3));
+  expect(bodies("/plan").map((body) => body.vm_overrides)).toEqual([
+    {},
+    { BAD: ["vm_cannot_migrate"] },
+    {},
+  ]);
+  await waitFor(() => expect(screen.getByRole("button", { name: "Move 1 VM" })).toBeEnabled());
 });
 
 test("VMs on local disks are copied or left, and the plan shows the disks and the room", async () => {

@@ -13,7 +13,7 @@ import {
   TextInput,
 } from "@patternfly/react-core";
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import { ApiError, type Schemas } from "../api/client";
 import { type Asked, evacuationPlan, startEvacuation } from "../api/evacuations";
@@ -39,6 +39,9 @@ const ORDERS: Record<Schemas["Order"], string> = {
   "smallest-first": "Smallest first",
 };
 
+/** The codes that are overridden, by the VM's UUID. */
+type Overrides = Readonly<Record<string, string[]>>;
+
 const QUIET_MS = 400; // what is being typed plans nothing yet
 /** What an evacuation of a host would do; and the button that begins it. */
 export default function EvacuationPlanPage() {
@@ -52,7 +55,7 @@ export default function EvacuationPlanPage() {
   const [localDisks, setLocalDisks] = useState<Schemas["LocalDisks"]>("profile");
   const [maintain, setMaintain] = useState(true);
   const inMaintenance = useQuery(host(name)).data?.maintenance_since != null;
-  const [overrides, setOverrides] = useState<Readonly<Record<string, string[]>>>({});
+  const [overrides, setOverrides] = useState<Overrides>({});
   const [intent, setIntent] = useState(NO_INTENT);
   const goals = useMemo(() => stated(intent), [intent]);
   const settled = useSettled(goals, QUIET_MS);
@@ -66,6 +69,7 @@ export default function EvacuationPlanPage() {
     ...(Number(stop) > 0 ? { stop_after_failures: Number(stop) } : {}),
   };
   const plan = useQuery({ ...evacuationPlan(name, asked), placeholderData: keepPreviousData });
+  useEffect(() => setOverrides((old) => withoutRefused(old, plan.error)), [plan.error]);
   const start = useMutation({
     mutationFn: async () => {
       // Before it starts: what others migrate meanwhile shall not come here.
@@ -79,7 +83,10 @@ export default function EvacuationPlanPage() {
       }
     },
     onSuccess: (made) => navigate(`/hosts/${encodeURIComponent(name)}/evacuations/${made.id}`),
-    onError: (error) => toasts.failed("The evacuation did not start", error),
+    onError: (error) => {
+      toasts.failed("The evacuation did not start", error);
+      setOverrides((old) => withoutRefused(old, error));
+    },
   });
   const override = (vm: string, code: string, on: boolean) =>
     setOverrides((old) => {
@@ -212,6 +219,14 @@ export default function EvacuationPlanPage() {
       </PageSection>
     </>
   );
+}
+
+/** The overrides without those of VMs that have left the host: the plan has no box to untick. */
+function withoutRefused(overrides: Overrides, error: Error | null): Overrides {
+  const problems = error instanceof ApiError ? error.problems : [];
+  const refused = new Set(problems.map((problem) => problem.field));
+  const kept = Object.entries(overrides).filter(([vm]) => !refused.has(`vm_overrides.${vm}`));
+  return kept.length === Object.keys(overrides).length ? overrides : Object.fromEntries(kept);
 }
 
 function Destinations({

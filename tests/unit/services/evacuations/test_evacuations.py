@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.simulated.fleet import Fleet, loads
+from tests.support.simulated.fleet import Fleet, SimVm, loads
 from tests.support.simulated.world import World, after_death, fleet_world
 from vmtune.engine.end_state import GUEST_LOST, ROLLED_BACK
 from vmtune.engine.postcopy import interrupted, not_offered
@@ -377,6 +377,60 @@ async def test_what_cannot_be_accepted_is_named(tmp_path: Path) -> None:
         with pytest.raises(NotFound):
             await it.evacuations.plan(EvacuationRequest("z"))
         assert it.store.evacuations.unfinished() == ()
+
+
+async def test_an_unknown_profile_or_vm_is_refused_before_anything_is_stored(
+    tmp_path: Path,
+) -> None:
+    sim = fleet(1)
+    elsewhere, nowhere = UUID(int=(1 << 64) | 1), UUID(int=7)
+    sim.hosts["b"].vms[elsewhere] = SimVm(elsewhere, "b-0")
+    (here,) = sim.hosts["a"].vms
+    codes = ("vm_cannot_migrate",)
+    async with fleet_world(tmp_path, sim, LIMITS) as it:
+        for ask in (it.evacuations.plan, it.evacuations.start):
+            with pytest.raises(NotFound) as unknown:
+                await ask(EvacuationRequest("a", profile="nosuch"))
+            assert [problem.field for problem in unknown.value.problems] == ["profile"]
+            over = dict.fromkeys((nowhere, here, elsewhere), codes)
+            with pytest.raises(InvalidInput) as strangers:
+                await ask(EvacuationRequest("a", vm_overrides=over))
+            assert {problem.field: problem.code for problem in strangers.value.problems} == {
+                f"vm_overrides.{nowhere}": "not_on_host",
+                f"vm_overrides.{elsewhere}": "not_on_host",
+            }
+            for problem in strangers.value.problems:
+                assert problem.message.endswith("is not on a")
+                assert "leave it out" in problem.remedy
+        assert it.store.evacuations.unfinished() == ()
+        assert (await it.evacuations.list("a", (), None, 10)).items == ()
+
+
+async def test_what_is_gone_meanwhile_does_not_keep_added_vms_from_being_seen(
+    tmp_path: Path,
+) -> None:
+    """The profile and a destination are removed, and a VM with an override leaves."""
+    sim = fleet(2)
+    sim.go.clear()
+    first, second = sim.hosts["a"].vms
+    async with fleet_world(tmp_path, sim, Limits(1, 1, 1)) as it:
+        await it.profile("p")
+        over = {second: ("vm_cannot_migrate",)}
+        status = await it.evacuations.start(
+            EvacuationRequest("a", ("b", "c"), profile="p", vm_overrides=over, max_outgoing=1)
+        )
+        await it.until(lambda: bool(sim.ordered))
+        sim.hosts["a"].vms.pop(next(iter({first, second} - set(sim.ordered))))
+        (there,) = (name for name in "bc" if sim.arriving[name])
+        await it.hosts.remove("c" if there == "b" else "b")
+        await it.profiles.delete("p")
+        added = UUID(int=99)
+        sim.hosts["a"].vms[added] = SimVm(added, "added")
+        sim.go.set()
+        done = await ended(it, status)
+        by_vm = {vm.vm: vm for vm in it.store.evacuations.vms(done.record.id)}
+        assert by_vm[added].state is EvacuationVmState.BLOCKED
+        assert by_vm[added].reason == "there is no profile named p"
 
 
 async def test_what_a_plan_asks_does_not_grow_with_the_fleet(tmp_path: Path) -> None:
