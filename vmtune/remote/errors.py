@@ -64,6 +64,17 @@ class Refused(ClientError):
         return self.body
 
 
+_UNKNOWN = (500, 502, 504)
+"""A fault in the middle of a request, or a proxy that did not get the service's whole answer."""
+
+
+def may_have_begun(error: ClientError) -> bool:
+    """Whether what was asked for may have taken effect in spite of *error*."""
+    if isinstance(error, Refused):
+        return error.status in _UNKNOWN
+    return isinstance(error, ConnectionLost)
+
+
 def _problems(body: Mapping[str, Any]) -> list[Problem]:  # any: JSON
     listed = body.get("errors")
     rows = listed if isinstance(listed, list) else []

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from typing import Any
 
 import pytest
 
-from tests.support.examples.api_documents import migration
+from tests.support.examples.api_documents import host, migration
 from tests.support.served.api import Api
+from tests.support.served.stub_service import Reply, StubService, refusal
 from tests.support.simulated.fakes import VM, only
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.migration.migrate import lines
+from vmtune.client.connection.http import Client
 from vmtune.client.views.evacuations import EvacuationProgression, plan_lines
 from vmtune.client.views.progress import Progression
 
@@ -121,6 +124,78 @@ def test_overrides_are_for_all_or_for_one(real: Api, vmtune: Vmtune) -> None:
     for who in (name, str(VM)):
         over = vmtune("evacuate", "a", "--plan", "--json", "--override", f"{who}:vm_cannot_migrate")
         assert over.document["vms"][0]["overrides"] == ["vm_cannot_migrate"]
+
+
+def maintained(vmtune: Vmtune) -> bool:
+    return vmtune("host", "show", "a", "--json").document["maintenance_since"] is not None
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_refused_evacuation_leaves_the_maintenance_as_it_was(
+    real: Api, vmtune: Vmtune, before: bool
+) -> None:
+    if before:
+        assert vmtune("host", "maintenance", "a").code == 0
+    # As a program asks: people are refused at the plan already.
+    ran = vmtune("evacuate", "a", "--maintenance", "--override", "nosuch", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.err)["errors"][0]["field"] == "overrides.0"
+    assert maintained(vmtune) is before
+
+
+def test_the_maintenance_stays_where_the_evacuation_begins(real: Api, vmtune: Vmtune) -> None:
+    assert vmtune("evacuate", "a", "--maintenance", "--json").code == 0
+    assert maintained(vmtune)
+
+
+@pytest.fixture
+def refusing(service: StubService) -> StubService:
+    """A host whose maintenance can be changed; a test says what becomes of the evacuation."""
+    service.on("GET", "/hosts/a", {**host("a"), "maintenance_since": None})
+    service.on("PUT", "/hosts/a/maintenance", host("a"))
+    return service
+
+
+def changes(service: StubService) -> list[bool]:
+    return [asked.body["on"] for asked in service.asked if asked.method == "PUT"]
+
+
+@pytest.mark.parametrize("reply", [Reply(cut=True), refusal(504, detail="gateway timeout")])
+def test_an_evacuation_that_may_have_begun_keeps_the_maintenance_and_says_so(
+    refusing: StubService, vmtune: Vmtune, reply: Reply
+) -> None:
+    refusing.on("POST", "/hosts/a/evacuations", reply)
+    ran = vmtune("evacuate", "a", "--maintenance", "--no-wait", "-q")
+    assert ran.code == 1
+    assert changes(refusing) == [True]
+    assert "The outcome is unknown; check: vmtune evacuation list --host a\n" in ran.err
+    assert "a is in maintenance; to end it: vmtune host maintenance a --end\n" in ran.err
+
+
+def test_a_maintenance_that_cannot_be_ended_is_told_with_the_refusal(
+    refusing: StubService, vmtune: Vmtune
+) -> None:
+    refusing.on("POST", "/hosts/a/evacuations", refusal(409, {"message": "it is evacuated"}))
+    refusing.on("PUT", "/hosts/a/maintenance", host("a"), Reply(cut=True))
+    ran = vmtune("evacuate", "a", "--maintenance", "--no-wait", "-q")
+    assert ran.code == 1
+    assert changes(refusing) == [True, False]
+    assert "outcome is unknown" not in ran.err
+    assert "a is in maintenance; to end it: vmtune host maintenance a --end\n" in ran.err
+    assert "error: it is evacuated\n" in ran.err
+
+
+def test_ctrl_c_at_the_request_says_that_the_maintenance_stays(
+    refusing: StubService, vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Client, "post", interrupted)
+    ran = vmtune("evacuate", "a", "--maintenance", "-q")
+    assert ran.code == 130
+    assert changes(refusing) == [True]
+    assert "a is in maintenance; to end it: vmtune host maintenance a --end\n" in ran.err
 
 
 def vm(name: str) -> dict[str, Any]:

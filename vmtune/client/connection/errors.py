@@ -5,7 +5,15 @@ from vmtune.remote.errors import (
     ConnectionLost,
     Refused,
     ServiceUnreachable,
+    may_have_begun,
     problem_document,
 )
 
-__all__ = ["ClientError", "ConnectionLost", "Refused", "ServiceUnreachable", "problem_document"]
+__all__ = [
+    "ClientError",
+    "ConnectionLost",
+    "Refused",
+    "ServiceUnreachable",
+    "may_have_begun",
+    "problem_document",
+]

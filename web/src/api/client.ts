@@ -25,6 +25,11 @@ export class ApiError extends Error {
   get lost(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
   }
+
+  /** What was asked for may have taken effect all the same: no whole answer of the service came. */
+  get unknown(): boolean {
+    return this.status === 0 || this.status === 500 || this.status === 502 || this.status === 504;
+  }
 }
 
 interface ProblemDocument {

@@ -158,6 +158,21 @@ test("a plan shows what stays and why, and what is chosen is what is asked", asy
   expect(bodies("/plan").at(-1)).toEqual(bodies("/evacuations")[0]);
 });
 
+test.each([
+  { status: 409, changes: [true, false], said: "The evacuation did not start" },
+  { status: 504, changes: [true], said: "The evacuation may have started; a is in maintenance" },
+])("after $status the maintenance is as the evacuation is", async ({ status, changes, said }) => {
+  const plan = asked.POST.getMockImplementation();
+  asked.POST.mockImplementation(async (path: string, options: object) => {
+    if (!path.endsWith("/plan")) throw new ApiError(status, "no");
+    return plan?.(path, options);
+  });
+  open("/hosts/a/evacuate");
+  await userEvent.click(await screen.findByRole("button", { name: "Move 1 VM" }));
+  expect(await screen.findByText(said, { exact: false })).toBeVisible();
+  expect(asked.PUT.mock.calls.map(([, options]) => options.body.on)).toEqual(changes);
+});
+
 test("an override of a VM that has left is dropped instead of holding up the plan", async () => {
   const plan = asked.POST.getMockImplementation();
   const gone = {

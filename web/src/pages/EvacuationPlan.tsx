@@ -78,13 +78,20 @@ export default function EvacuationPlanPage() {
       try {
         return await startEvacuation(name, asked);
       } catch (error) {
-        if (begins) await setMaintenance(name, false).catch(() => {}); // what it answered counts
+        // Why it was refused counts, not whether this answers.
+        if (begins && !mayHaveBegun(error)) await setMaintenance(name, false).catch(() => {});
         throw error;
       }
     },
     onSuccess: (made) => navigate(`/hosts/${encodeURIComponent(name)}/evacuations/${made.id}`),
     onError: (error) => {
-      toasts.failed("The evacuation did not start", error);
+      const maintained = maintain || inMaintenance ? `; ${name} is in maintenance` : "";
+      toasts.failed(
+        mayHaveBegun(error)
+          ? `The evacuation may have started${maintained}`
+          : "The evacuation did not start",
+        error,
+      );
       setOverrides((old) => withoutRefused(old, error));
     },
   });
@@ -220,6 +227,8 @@ export default function EvacuationPlanPage() {
     </>
   );
 }
+
+const mayHaveBegun = (error: unknown) => error instanceof ApiError && error.unknown;
 
 /** The overrides without those of VMs that have left the host: the plan has no box to untick. */
 function withoutRefused(overrides: Overrides, error: Error | null): Overrides {

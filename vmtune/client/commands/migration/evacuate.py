@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
 
 from vmtune.client.complete import hosts, profiles
-from vmtune.client.connection.errors import ClientError
-from vmtune.client.connection.http import Document, segment
+from vmtune.client.connection.errors import ClientError, may_have_begun
+from vmtune.client.connection.http import Client, Document, segment
 from vmtune.client.intent_options import intent_options
 from vmtune.client.session import (
     CLEAN,
@@ -123,9 +125,8 @@ def evacuate(
             return DIFFERENCES if plan["left"] else CLEAN
         for line in plan_lines(plan):
             click.echo(line, err=True)
-    if maintenance:
-        session.client.put(f"/hosts/{segment(host)}/maintenance", {"on": True})
-    record = session.client.post(path_of(host), body)
+    with _maintained(session.client, host) if maintenance else nullcontext():
+        record = session.client.post(path_of(host), body)
     if no_wait:
         hint = f"see `vmtune evacuation show {record['id']}`"
         session.report(record, f"evacuation {record['id']} of {host} started; {hint}")
@@ -135,6 +136,45 @@ def evacuate(
         now = session.client.get(f"/hosts/{segment(host)}")
         click.echo(in_maintenance(session.client, now), err=True)
     return code
+
+
+@contextmanager
+def _maintained(client: Client, host: str) -> Iterator[None]:
+    """Begin the host's maintenance before it is evacuated: what others migrate meanwhile shall not
+    come here. It ends again where the evacuation is refused, unless it was on before."""
+    if client.get(f"/hosts/{segment(host)}")["maintenance_since"] is not None:
+        yield
+        return
+    path = f"/hosts/{segment(host)}/maintenance"
+    client.put(path, {"on": True})
+    try:
+        yield
+    except ClientError as error:
+        if may_have_begun(error):
+            hint = f"vmtune evacuation list --host {host}"
+            click.echo(f"The outcome is unknown; check: {hint}", err=True)
+        elif _ended(client, path):
+            raise
+        _say_maintained(host)
+        raise
+    except KeyboardInterrupt:
+        _say_maintained(host)
+        raise
+
+
+def _say_maintained(host: str) -> None:
+    hint = f"vmtune host maintenance {host} --end"
+    click.echo(f"{host} is in maintenance; to end it: {hint}", err=True)
+
+
+def _ended(client: Client, maintenance: str) -> bool:
+    """Whether the maintenance could be ended. Why not is of less use than why the evacuation was
+    refused."""
+    try:
+        client.put(maintenance, {"on": False})
+    except ClientError:
+        return False
+    return True
 
 
 def watch_evacuation(session: Session, record: Document) -> int:
