@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from vmtune.client.connection.errors import ConnectionLost, ServiceUnreachable
+from vmtune.client.connection.errors import ClientError
 from vmtune.client.session import CLEAN, INTERRUPTED, Session
 from vmtune.client.views.output import paint
+from vmtune.remote.events import transient
 
 _HOME, _TO_END_OF_LINE, _TO_END = "\x1b[H", "\x1b[K", "\x1b[J"
 _CLEAR = "\x1b[2J"
@@ -23,7 +24,7 @@ def repeat(
     """Call *command* every so many seconds, until Ctrl-C or until what it shows has ended.
 
     On a terminal each round is drawn over the last one; elsewhere a round is printed if it
-    differs. While the service does not answer, what was seen last stays.
+    differs. While the service does not answer, or is starting, what was seen last stays.
 
     :raise VmtuneError: the service refused.
     """
@@ -37,7 +38,9 @@ def repeat(
             note = ""
             try:
                 result = command()
-            except (ServiceUnreachable, ConnectionLost) as error:
+            except ClientError as error:
+                if not transient(error):
+                    raise
                 lines, result = seen, CLEAN
                 note = paint(f"{error.message}: trying again", "red")
             _draw(session, lines, seen, note)

@@ -29,6 +29,17 @@ def test_it_prints_what_differs_and_ends_with_the_migration(
     assert sum(asked.path == path for asked in service.asked) == 4
 
 
+def test_a_restart_of_the_service_does_not_end_it(service: StubService, vmtune: Vmtune) -> None:
+    path = f"/migrations/{ID}"
+    starting = refusal(503, {"code": "starting"}, detail="the service is starting")
+    running, ended = docs.migration("queued", id=ID), docs.migration("completed", id=ID)
+    service.on("GET", path, running, starting, ended)
+    ran = vmtune("migration", "show", ID, "--watch", "--every", "0.2")
+    assert ran.code == 0
+    assert "the service is starting: trying again" in ran.err
+    assert "completed" in ran.out
+
+
 def test_a_refusal_ends_it(service: StubService, vmtune: Vmtune) -> None:
     service.on("GET", "/hosts", refusal(403, {"message": "no"}))
     assert vmtune("host", "list", "--watch").code == 1
