@@ -52,6 +52,16 @@ def resolve(client: Client, vm: str) -> str:
     )
 
 
+def silent_hosts(pages: Iterable[Document]) -> list[Document]:
+    """Why hosts do not answer whose VMs are on these pages of a list, each once: of a large fleet
+    a page asks only the hosts of its own VMs."""
+    found: dict[tuple[str, str], Document] = {}
+    for page in pages:
+        for problem in page["problems"]:
+            found.setdefault((problem["field"], problem["code"]), problem)
+    return list(found.values())
+
+
 def _by_uuid(rows: Iterable[Document]) -> dict[str, list[Document]]:
     """Where each VM is: while it migrates it is on two hosts."""
     found: dict[str, list[Document]] = {}

@@ -77,6 +77,28 @@ def test_all_pages_of_vms_are_verified(service: StubService, vmtune: Vmtune) -> 
     assert [item["name"] for item in ran.document["items"]] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("vm list", 0), ("verify --all", 1), ("apply --all --tuning drifted", 1)],
+)
+def test_the_hosts_that_are_silent_on_any_page_of_vms_are_told_once(
+    service: StubService, vmtune: Vmtune, words: str, code: int
+) -> None:
+    """Of a large fleet each page asks only the hosts of its own VMs."""
+    b, c = (
+        {"field": f"hosts.{name}", "code": "host_unreachable", "message": f"{name} is silent",
+         "remedy": ""}
+        for name in "bc"
+    )  # fmt: skip
+    row = {**docs.vm(), "state": "unknown"}
+    pages = [page(next="2", problems=[b]), page(row, next="3", problems=[c, b]), page(problems=[])]
+    for more in ((), ("--json",)):
+        service.on("GET", "/vms", *pages)
+        ran = vmtune(*words.split(), *more)
+        assert ran.code == code
+        assert [ran.out.count(f"{name} is silent") for name in "bc"] == [1, 1]
+
+
 def test_a_vms_history_is_one_list(service: StubService, vmtune: Vmtune) -> None:
     applied = {**docs.application(), "id": VM, "created_at": "2026-11-21T09:00:00Z"}
     moved = {**docs.migration(id=OTHER), "created_at": "2026-11-22T09:00:00Z"}

@@ -14,7 +14,7 @@ from vmtune.client.connection.http import Client, Document
 from vmtune.client.session import Session, common, listing, pass_session, watchable
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields, table
-from vmtune.client.vms import resolve
+from vmtune.client.vms import resolve, silent_hosts
 from vmtune.errors import HostUnreachable, InvalidInput, Problem
 
 _TUNING = ("tuned", "drifted", "pending restart", "untuned", "unknown")
@@ -52,7 +52,7 @@ def list_(
     query = {"host": host, "label": label, "tuning_state": tuning, "search": search}
     pages = list(session.client.pages("/vms", query))
     rows = [row for page in pages for row in page["items"]]
-    silent = pages[0]["problems"]  # each page asks all hosts again
+    silent = silent_hosts(pages)
     columns = (
         Column("NAME"),
         Column("HOST"),

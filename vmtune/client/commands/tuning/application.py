@@ -26,7 +26,7 @@ from vmtune.client.session import (
 )
 from vmtune.client.views import render
 from vmtune.client.views.output import Column, fields
-from vmtune.client.vms import as_uuid, resolve
+from vmtune.client.vms import as_uuid, resolve, silent_hosts
 from vmtune.errors import NotFound
 
 _TUNING = ("tuned", "drifted", "pending restart", "untuned", "unknown")
@@ -172,7 +172,7 @@ def _verify_all(session: Session) -> int:
         for uuid, name in names.items()
         if (document := _verification(session.client, uuid))
     ]
-    silent = pages[0]["problems"]
+    silent = silent_hosts(pages)
     clean = all(document["clean"] for document in found) and not silent
     columns = (
         Column("VM", field="name"),

@@ -13,6 +13,7 @@ from vmtune.client.connection.http import Document, Query
 from vmtune.client.session import CLEAN, DIFFERENCES, ERROR, INTERRUPTED, Session
 from vmtune.client.views import render
 from vmtune.client.views.output import Column
+from vmtune.client.vms import silent_hosts
 from vmtune.errors import VmtuneError
 
 AS_WANTED = frozenset({"effective", "pending migration", "pending restart"})
@@ -59,7 +60,7 @@ def apply_all(session: Session, query: Query, order: Order) -> int:
     :return: 0 all as wanted, 2 some differ or were skipped, 1 some failed.
     """
     listed = list(session.client.pages("/vms", query))
-    silent = listed[0]["problems"]
+    silent = silent_hosts(listed)
     running = [
         row for page in listed for row in page["items"] if row["state"] in ("running", "paused")
     ]
