@@ -186,7 +186,9 @@ def test_nothing_was_held_yet(service: StubService, vmtune: Vmtune) -> None:
     assert vmtune("forecast", "-o", "json", "check").document["items"] == []
 
 
-@pytest.mark.parametrize("before", [("run",), ()])
+@pytest.mark.parametrize(
+    "before", [("run",), (), ("--json",), ("-o", "json"), ("--json", "run"), ("-q", "run")]
+)
 def test_a_vm_may_have_the_name_of_a_subcommand(
     service: StubService, vmtune: Vmtune, before: tuple[str, ...]
 ) -> None:

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from tests.support.served.api import Api
+from tests.support.served.stub_service import StubService, page
 from tests.unit.client.conftest import Vmtune
 from vmtune.client.commands.tune.run import read_space
 from vmtune.client.commands.tune.views import StudyProgression, tried
@@ -80,6 +81,40 @@ def test_options_stand_in_the_place_of_a_file(real: Api, vmtune: Vmtune) -> None
     assert short.code == 1
     assert "--objective" in short.err
     assert "no studies" in vmtune("tune", "list").out
+
+
+@pytest.mark.parametrize(
+    "before", [("--json",), ("-o", "json"), ("-ojson",), ("--output=json",), ("-q", "-o", "json")]
+)
+def test_common_options_may_come_before_the_subcommand(
+    service: StubService, vmtune: Vmtune, before: tuple[str, ...]
+) -> None:
+    service.on("GET", "/studies", page())
+    ran = vmtune("tune", *before, "list")
+    assert (ran.err, ran.document["items"]) == ("", [])
+    service.on("GET", "/campaigns", page())
+    ran = vmtune("bench", "campaign", *before, "list")
+    assert (ran.err, ran.document["items"]) == ("", [])
+    service.on("GET", "/forecasts/check", page(truncated=False))
+    assert vmtune("forecast", *before, "check").document["items"] == []
+
+
+def test_common_options_may_come_before_what_stands_for_run(
+    real: Api, vmtune: Vmtune, study: str
+) -> None:
+    told = vmtune("tune", "-o", "json", study, "--dry-run")
+    assert told.document["study"]["name"] == "mine"
+    told = vmtune("tune", "-o", "json", "--runs", "30", study, "--dry-run")
+    assert told.document["study"]["budget"]["runs"] == 30
+
+
+@pytest.mark.parametrize("words", [("tune",), ("bench", "campaign"), ("forecast",)])
+def test_each_page_of_help_is_found(vmtune: Vmtune, words: tuple[str, ...]) -> None:
+    assert "Commands:" in vmtune(*words, "--help").out
+    assert "Commands:" in vmtune(*words, "-q", "--help").out
+    of_run = vmtune(*words, "run", "--help").out
+    assert "Commands:" not in of_run
+    assert vmtune(*words, "-o", "json", "x", "--help").out == of_run
 
 
 def test_options_replace_what_the_file_says(real: Api, vmtune: Vmtune, study: str) -> None:

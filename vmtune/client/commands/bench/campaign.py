@@ -18,6 +18,7 @@ from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document, segment
 from vmtune.client.lazy import LazyGroup
 from vmtune.client.newest import named_options, newest_of
+from vmtune.client.optional_run import OptionalRun
 from vmtune.client.resolve import CAMPAIGN as CAMPAIGNS
 from vmtune.client.resolve import named
 from vmtune.client.session import (
@@ -51,15 +52,8 @@ _LARGEST_FILE_BYTES = 1 << 20
 _MINUTE_S, _HOUR_S = 60, 3600
 
 
-class _Group(LazyGroup):
+class _Group(OptionalRun, LazyGroup):
     """Takes a file in the place of a subcommand."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As a group, where the first word is a file as if it were ``run`` FILE."""
-        first = next((arg for arg in args if not arg.startswith("-")), None)
-        if first is not None and first not in self.commands_by_name:
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
 
 
 @click.group(cls=_Group, commands=COMMANDS, subcommand_metavar="FILE.toml | COMMAND [ARGS]...")

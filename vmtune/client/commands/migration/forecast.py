@@ -7,6 +7,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from vmtune.client.complete import hosts, profiles, vms
+from vmtune.client.optional_run import OptionalRun
 from vmtune.client.session import CLEAN, DIFFERENCES, Session, common, pass_session
 from vmtune.client.values import parse_assignments
 from vmtune.client.views.forecast import lines
@@ -14,18 +15,15 @@ from vmtune.client.views.forecast_checks import check_lines
 from vmtune.client.vms import resolve
 
 
-class _OfVm(click.Group):
-    """A group whose first argument is a VM where it is no subcommand: the word ``run`` may be left
-    out."""
+class _OfVm(OptionalRun):
+    """A group whose first argument is a VM where it is no subcommand."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """With the word that was left out."""
+    def leaves_out_run(self, ctx: click.Context, args: list[str]) -> bool:
+        """Also where a VM has the name of a subcommand: only ``run`` has a destination."""
         to = any(each == "--to" or each.startswith("--to=") for each in args)
-        named = any(not each.startswith("-") for each in args)
-        known = not to and any(each in self.commands for each in args)
-        if (to or named) and not known and args[0] != "run":
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
+        if to:
+            return self.first_word(ctx, args) not in ("", "run")
+        return super().leaves_out_run(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Subcommands, and VMs."""

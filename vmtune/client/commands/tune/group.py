@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from vmtune.client.lazy import LazyGroup
+from vmtune.client.optional_run import OptionalRun
 from vmtune.client.session import common
 
 _HERE = "vmtune.client.commands.tune."
@@ -18,17 +19,10 @@ COMMANDS = {
     "cancel": (_HERE + "studies:cancel", "Cancel a study; what was measured is kept."),
 }
 """Each subcommand: its module and its line of help."""
-_HELP = ("-h", "--help")
 
 
-class _Group(LazyGroup):
+class _Group(OptionalRun, LazyGroup):
     """Takes a file, or the options of ``run``, in the place of a subcommand."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As a group, where what is no subcommand is taken as if ``run`` were before it."""
-        if args and args[0] not in self.commands_by_name and args[0] not in _HELP:
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
 
 
 @click.group(cls=_Group, commands=COMMANDS, subcommand_metavar="STUDY.toml | COMMAND [ARGS]...")
