@@ -160,6 +160,19 @@ def test_what_is_varied_is_read() -> None:
             read_space([wrong])
 
 
+def test_small_figures_of_trials_are_told_apart() -> None:
+    figures = (4.31, 3.62, 0.0415, 99.94, 123.4, 123456.7, 12.0, 0.0)
+    trials = [
+        {"number": number, "finalist": False, "origin": "random", "runs": [{}], "texts": {},
+         "medians": {"io_latency_p99_us": figure}}
+        for number, figure in enumerate(figures)
+    ]  # fmt: skip
+    _, *rows = tried(trials, ["io_latency_p99_us"])
+    assert [row.split()[3] for row in rows] == [
+        "4.31", "3.62", "0.0415", "99.9", "123", "123,457", "12", "0",
+    ]  # fmt: skip
+
+
 def test_a_narrow_terminal_breaks_no_name_of_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "80")

@@ -11,6 +11,7 @@ from vmtune.client.views.output import Column, fields, table
 from vmtune.client.views.progress import Progression
 
 _SHOWN = 10
+_WHOLE_FROM = 100
 
 
 class StudyProgression(Progression):
@@ -121,7 +122,7 @@ def tried(trials: Sequence[Document], goals: Collection[str]) -> Iterator[str]:
             f"{one['number']}{'*' if one['finalist'] else ''}",
             one["origin"],
             str(len(one["runs"])),
-            *(f"{one['medians'][name]:,.0f}" if name in one["medians"] else "" for name in metrics),
+            *(_figure(one["medians"][name]) if name in one["medians"] else "" for name in metrics),
             ", ".join(f"{name} {value}" for name, value in one["texts"].items()),
         )
         for one in newest
@@ -129,6 +130,11 @@ def tried(trials: Sequence[Document], goals: Collection[str]) -> Iterator[str]:
     yield from table(columns, rows, "")
     if len(trials) > len(newest):
         yield f"{len(trials) - len(newest)} more trials, of at most {most} runs: see --json"
+
+
+def _figure(value: float) -> str:
+    """Without its unit, which the title has; small ones would all be the same whole number."""
+    return f"{value:,.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.3g}"
 
 
 def _result(result: Document) -> Iterator[str]:
