@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.examples import api_documents as docs
-from tests.support.served.stub_service import StubService, page, refusal
+from tests.support.served.stub_service import Reply, StubService, page, refusal
 from tests.unit.client.conftest import Vmtune
 from vmtune import __version__
 
@@ -85,6 +85,68 @@ def test_ctrl_c_exits_130(
 
     monkeypatch.setattr("vmtune.client.connection.http.Client.get", interrupted)
     assert vmtune("health").code == 130
+
+
+ORDERS = {
+    ("migrate", "web1", "rack2", "--silence", "500ms"):
+        "measure on, for up to 20 s, and start the migration all the same. "
+        "To see it: vmtune migration list --vm web1; "
+        "to abort it: vmtune migration abort web1",
+    ("migrate", docs.VM, "rack2", "--json"):
+        f"start the migration all the same. To see it: vmtune migration list --vm {docs.VM}; "
+        "to abort it: vmtune migration abort ID",
+    ("evacuate", "rack1", "-o", "json"):
+        "start the evacuation all the same. To see it: vmtune evacuation list --host rack1; "
+        "to cancel it: vmtune evacuation cancel ID",
+    ("apply", "web1"):
+        "apply the profile all the same. To see it: vmtune application list --vm web1; "
+        "to restore the values: vmtune revert web1",
+    ("revert", docs.APPLICATION):
+        "restore the values all the same. "
+        f"To see it: vmtune application show {docs.APPLICATION}",
+}  # fmt: skip
+"""What takes effect, and what is said of it."""
+
+
+@pytest.fixture(params=[pytest.param(words, id=words[0]) for words in ORDERS])
+def ordered(request: pytest.FixtureRequest, service: StubService) -> tuple[str, ...]:
+    service.on("GET", "/vms", page(docs.vm("web1"), problems=[]))
+    service.on("GET", f"/applications/{docs.APPLICATION}", docs.application())
+    words: tuple[str, ...] = request.param
+    return words
+
+
+def test_ctrl_c_before_the_answer_says_what_the_service_may_do(
+    vmtune: Vmtune, monkeypatch: pytest.MonkeyPatch, ordered: tuple[str, ...]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vmtune.client.connection.http.Client.post", interrupted)
+    ran = vmtune(*ordered)
+    assert (ran.code, ran.out) == (130, "")
+    assert f"The service may {ORDERS[ordered]}\n" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("reply", "unknown"),
+    [
+        (Reply(cut=True), True),
+        (refusal(504, detail="gateway timeout"), True),
+        (refusal(422, {"message": "no"}), False),
+        (refusal(503, {"message": "busy"}), False),
+    ],
+)
+def test_an_answer_that_did_not_come_is_told_likewise(
+    service: StubService, vmtune: Vmtune, ordered: tuple[str, ...], reply: Reply, unknown: bool
+) -> None:
+    paths = ("/migrations", "/hosts/rack1/evacuations", f"/vms/{docs.VM}/applications",
+             f"/applications/{docs.APPLICATION}/revert")  # fmt: skip
+    for path in paths:
+        service.on("POST", path, reply)
+    ran = vmtune(*ordered)
+    assert ran.code == 1
+    assert (f"The service may {ORDERS[ordered]}\n" in ran.err) is unknown
 
 
 def test_options_are_taken_before_and_after_the_command(

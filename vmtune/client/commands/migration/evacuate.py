@@ -12,6 +12,7 @@ from vmtune.client.complete import hosts, profiles
 from vmtune.client.connection.errors import ClientError, may_have_begun
 from vmtune.client.connection.http import Client, Document, segment
 from vmtune.client.intent_options import intent_options
+from vmtune.client.ordering import ordering
 from vmtune.client.session import (
     CLEAN,
     DIFFERENCES,
@@ -125,7 +126,11 @@ def evacuate(
             return DIFFERENCES if plan["left"] else CLEAN
         for line in plan_lines(plan):
             click.echo(line, err=True)
-    with _maintained(session.client, host) if maintenance else nullcontext():
+    look, then = f"vmtune evacuation list --host {host}", "vmtune evacuation cancel ID"
+    with (
+        _maintained(session.client, host) if maintenance else nullcontext(),
+        ordering("start the evacuation", look, f"to cancel it: {then}"),
+    ):
         record = session.client.post(path_of(host), body)
     if no_wait:
         hint = f"see `vmtune evacuation show {record['id']}`"
@@ -149,22 +154,12 @@ def _maintained(client: Client, host: str) -> Iterator[None]:
     client.put(path, {"on": True})
     try:
         yield
-    except ClientError as error:
-        if may_have_begun(error):
-            hint = f"vmtune evacuation list --host {host}"
-            click.echo(f"The outcome is unknown; check: {hint}", err=True)
-        elif _ended(client, path):
-            raise
-        _say_maintained(host)
+    except (ClientError, KeyboardInterrupt) as error:
+        refused = isinstance(error, ClientError) and not may_have_begun(error)
+        if not (refused and _ended(client, path)):
+            hint = f"vmtune host maintenance {host} --end"
+            click.echo(f"{host} is in maintenance; to end it: {hint}", err=True)
         raise
-    except KeyboardInterrupt:
-        _say_maintained(host)
-        raise
-
-
-def _say_maintained(host: str) -> None:
-    hint = f"vmtune host maintenance {host} --end"
-    click.echo(f"{host} is in maintenance; to end it: {hint}", err=True)
 
 
 def _ended(client: Client, maintenance: str) -> bool:

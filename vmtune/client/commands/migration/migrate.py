@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 import click
 
@@ -10,6 +11,8 @@ from vmtune.client.complete import assignments, hosts, profiles, vms
 from vmtune.client.connection.errors import ClientError
 from vmtune.client.connection.http import Document
 from vmtune.client.intent_options import intent_options
+from vmtune.client.ordering import ordering
+from vmtune.client.resolve import is_beginning
 from vmtune.client.session import CLEAN, ERROR, INTERRUPTED, Session, common, pass_session
 from vmtune.client.values import parse_assignments
 from vmtune.client.views import render
@@ -22,6 +25,8 @@ from vmtune.client.virsh_options import named, virsh_options
 from vmtune.client.vms import resolve
 from vmtune.client.watch import watch_to_end
 from vmtune.model.tunables.virsh_options import from_virsh
+
+_STARTS = "start the migration"
 
 
 @click.command()
@@ -84,8 +89,8 @@ def migrate(
     steers the migration: it refuses beforehand what cannot be kept, and gives up in time.
     --set and the profile win over what it would choose.
 
-    Ctrl-C stops watching; the migration continues. Exits 0 if it completed, 1 if it failed, was
-    cancelled, or its outcome is unknown.
+    Ctrl-C stops watching; the migration continues, or may still start. Exits 0 if it completed,
+    1 if it failed, was cancelled, or its outcome is unknown.
     """
     said = from_virsh(named(given))
     body = {
@@ -102,7 +107,8 @@ def migrate(
     }
     if intent is not None and session.shows_progress:
         click.echo("measuring how the guest dirties its memory, up to 20 s...", err=True)
-    record = session.client.post("/migrations", body)
+    with _ordering(vm, measures=intent is not None):
+        record = session.client.post("/migrations", body)
     id = str(record["id"])
     if no_wait:
         session.report(record, f"migration {id} started; see `vmtune migration show {id}`")
@@ -122,6 +128,18 @@ def migrate(
         return INTERRUPTED
     session.show(record, lambda: lines(record))
     return CLEAN if record["state"] == "completed" else ERROR
+
+
+def _ordering(vm: str, measures: bool) -> AbstractContextManager[None]:
+    """Around the request for a migration.
+
+    :param vm: as it was typed: a name, a UUID or the beginning of one.
+    """
+    does = f"measure on, for up to 20 s, and {_STARTS}" if measures else _STARTS
+    which = "ID" if is_beginning(vm) else vm  # a migration is not named by the UUID of its VM
+    return ordering(
+        does, f"vmtune migration list --vm {vm}", f"to abort it: vmtune migration abort {which}"
+    )
 
 
 def downtime(record: Document) -> str:

@@ -11,6 +11,7 @@ from vmtune.client.commands.tuning.apply_all import AS_WANTED, Order, apply_all
 from vmtune.client.complete import applications, hosts, profiles, vms
 from vmtune.client.connection.errors import Refused
 from vmtune.client.connection.http import Client, Document
+from vmtune.client.ordering import ordering
 from vmtune.client.resolve import APPLICATION, is_beginning
 from vmtune.client.resolve import resolve as resolve_id
 from vmtune.client.session import (
@@ -108,7 +109,9 @@ def apply(
         session.show(document, lambda: plans.lines(document))
         return CLEAN if document["clean"] else DIFFERENCES
     body |= {"best_effort": best_effort, "boot_only": boot_only}
-    record = session.client.post(f"/vms/{uuid}/applications", body)
+    look, then = f"vmtune application list --vm {vm}", f"vmtune revert {vm}"
+    with ordering("apply the profile", look, f"to restore the values: {then}"):
+        record = session.client.post(f"/vms/{uuid}/applications", body)
     session.show(record, lambda: record_lines(record))
     return exit_code(record, "applied")
 
@@ -239,7 +242,8 @@ def _verification_lines(document: Document) -> Iterator[str]:
 def revert(session: Session, target: str) -> int:
     """Restore the values from before an application, or a VM's active one."""
     application = _application_of(session.client, target)
-    record = session.client.post(f"/applications/{application}/revert")
+    with ordering("restore the values", f"vmtune application show {application}"):
+        record = session.client.post(f"/applications/{application}/revert")
     session.show(record, lambda: record_lines(record))
     return exit_code(record, "reverted")
 
