@@ -37,7 +37,7 @@ export function IntentPlan({
   ask,
   take,
 }: {
-  /** The intent in words, where it is the profile's; empty for the one that is typed. */
+  /** The intent in words, with where it is from; empty for the one that is typed. */
   text: string;
   found: Found | null;
   asking: boolean;
@@ -66,7 +66,7 @@ export function IntentPlan({
       </CardHeader>
       <CardBody>
         <Stack hasGutter>
-          {text && <StackItem>Of its profile: {text}.</StackItem>}
+          {text && <StackItem>{text}.</StackItem>}
           {asking && <StackItem>Measuring how the guest dirties its memory: up to 20 s.</StackItem>}
           {error && (
             <StackItem>

@@ -7,6 +7,8 @@ import { rendered } from "../../test/rendered";
 import { finding, plan } from "../../test/vms";
 import { MigrateDialog } from "./MigrateDialog";
 
+const assigned = vi.hoisted(() => ({ winner: null as object | null }));
+
 vi.mock("../../api/actions");
 vi.mock("../../api/queries", () => {
   const list = (key: string, items: unknown[]) => ({
@@ -17,12 +19,19 @@ vi.mock("../../api/queries", () => {
   });
   return {
     hosts: list("hosts", [{ name: "a" }, { name: "b" }]),
-    profiles: list("profiles", [{ name: "gently" }]),
+    profiles: list("profiles", [{ name: "gently" }, { name: "plain" }]),
     profile: (name: string) => ({
       queryKey: ["profile", name],
       queryFn: () => ({
-        intent: { text: "silence at most 1 s", stated: { max_silence_ms: 1000 } },
+        intent:
+          name === "gently"
+            ? { text: "silence at most 1 s", stated: { max_silence_ms: 1000 } }
+            : null,
       }),
+    }),
+    explanation: (vm: string) => ({
+      queryKey: ["explanation", vm],
+      queryFn: () => ({ winner: assigned.winner }),
     }),
     tunables: { queryKey: ["tunables"], queryFn: () => [] },
   };
@@ -40,6 +49,7 @@ const DISK = {
 
 beforeEach(() => {
   vi.resetAllMocks();
+  assigned.winner = null;
 });
 
 async function to(destination: string) {
@@ -224,6 +234,36 @@ test("its profile's intent counts where none is typed, and is not ordered twice"
   await userEvent.click(screen.getByRole("button", { name: "Migrate" }));
   expect(start.mock.calls[0]?.[0]).not.toHaveProperty("intent");
 });
+
+test.each(["gently", "plain"])(
+  "its assignment's intent counts instead of that of the profile %s",
+  async (name) => {
+    const intent = { text: "silence at most 200 ms", stated: { max_silence_ms: 200 } };
+    assigned.winner = { profile: name, intent };
+    planVm.mockImplementation(async (_vm, what) =>
+      plan({ profile: what.profile ?? name, ...(what.intent ? { intent: judged() } : {}) }),
+    );
+    start.mockResolvedValue({ id: "m" } as Awaited<ReturnType<typeof start>>);
+    await to("b");
+    expect(await screen.findByText("Of its assignment: silence at most 200 ms.")).toBeVisible();
+    expect(screen.queryByText(/Of its profile/)).toBeNull();
+    await userEvent.click(screen.getByRole("button", { name: "Can it be kept?" }));
+    expect(await screen.findByText(/Will be kept/)).toBeVisible();
+    expect(asked()).toEqual({ max_silence_ms: 200 });
+    // A profile that is chosen brings its own intent, or none.
+    await userEvent.selectOptions(screen.getByLabelText("Profile"), "gently");
+    expect(await screen.findByText("Of its profile: silence at most 1 s.")).toBeVisible();
+    await userEvent.selectOptions(screen.getByLabelText("Profile"), "plain");
+    await waitFor(() => expect(screen.queryByText(/^Of its/)).toBeNull());
+    expect(screen.queryByLabelText("Shadow mode")).toBeNull();
+    await userEvent.selectOptions(screen.getByLabelText("Profile"), "");
+    await userEvent.click(await screen.findByLabelText("Shadow mode"));
+    await userEvent.click(screen.getByRole("button", { name: "Migrate" }));
+    const ordered = start.mock.calls[0]?.[0];
+    expect(ordered).not.toHaveProperty("intent");
+    expect(ordered).toMatchObject({ shadow: true });
+  },
+);
 
 test("a refused start shows what can be kept instead", async () => {
   planVm.mockImplementation(async (_vm, what) =>
