@@ -173,6 +173,15 @@ test.each([
   expect(asked.PUT.mock.calls.map(([, options]) => options.body.on)).toEqual(changes);
 });
 
+test("where the maintenance could not begin the evacuation was not asked for", async () => {
+  asked.PUT.mockRejectedValue(new ApiError(0, "the service does not answer"));
+  open("/hosts/a/evacuate");
+  await userEvent.click(await screen.findByRole("button", { name: "Move 1 VM" }));
+  expect(await screen.findByText("The evacuation did not start", { exact: false })).toBeVisible();
+  expect(asked.PUT).toHaveBeenCalledOnce();
+  expect(bodies("/evacuations")).toEqual([]);
+});
+
 test("an override of a VM that has left is dropped instead of holding up the plan", async () => {
   const plan = asked.POST.getMockImplementation();
   const gone = {

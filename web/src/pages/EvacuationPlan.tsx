@@ -78,20 +78,20 @@ export default function EvacuationPlanPage() {
       try {
         return await startEvacuation(name, asked);
       } catch (error) {
+        if (error instanceof ApiError && error.unknown) throw new Unanswered(error);
         // Why it was refused counts, not whether this answers.
-        if (begins && !mayHaveBegun(error)) await setMaintenance(name, false).catch(() => {});
+        if (begins) await setMaintenance(name, false).catch(() => {});
         throw error;
       }
     },
     onSuccess: (made) => navigate(`/hosts/${encodeURIComponent(name)}/evacuations/${made.id}`),
     onError: (error) => {
-      const maintained = maintain || inMaintenance ? `; ${name} is in maintenance` : "";
-      toasts.failed(
-        mayHaveBegun(error)
-          ? `The evacuation may have started${maintained}`
-          : "The evacuation did not start",
-        error,
-      );
+      if (error instanceof Unanswered) {
+        const maintained = maintain || inMaintenance ? `; ${name} is in maintenance` : "";
+        toasts.failed(`The evacuation may have started${maintained}`, error.cause);
+        return;
+      }
+      toasts.failed("The evacuation did not start", error);
       setOverrides((old) => withoutRefused(old, error));
     },
   });
@@ -228,7 +228,12 @@ export default function EvacuationPlanPage() {
   );
 }
 
-const mayHaveBegun = (error: unknown) => error instanceof ApiError && error.unknown;
+/** Of an evacuation that was asked for, no whole answer came. */
+class Unanswered extends Error {
+  constructor(cause: ApiError) {
+    super(cause.message, { cause });
+  }
+}
 
 /** The overrides without those of VMs that have left the host: the plan has no box to untick. */
 function withoutRefused(overrides: Overrides, error: Error | null): Overrides {
