@@ -2,9 +2,9 @@
 
 The search goes in blocks. The first runs the default, the profile in use and the rivals. Each
 further block runs the best so far again, some that may be as good, and new settings. It ends when
-the budget does, or when nothing new has been better by more than the margin for long enough. Then
-the best few are run until each has enough runs to be chosen by, and the finalists are confirmed
-elsewhere.
+the budget does, when nothing new has been better by more than the margin for long enough, or when
+nothing new could run for as long again: what is refused takes nothing of a budget. Then the best
+few are run until each has enough runs to be chosen by, and the finalists are confirmed elsewhere.
 
 The same records give the same step, and a block that was interrupted is gone on with.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -35,6 +36,9 @@ SHORTLIST = 3
 TRUSTED_AFTER = 3
 """A trial that may be as good as the best is run again until it has so many runs."""
 _MOST_DISTRUSTED = 3
+_PATIENCE = 2
+"""How many times as many new trials have to be refused one after another as settle a search: they
+cost no run, and the sampler learns to keep away from what is refused."""
 _ASKS = 60
 _MOST_BROKEN = 0.25
 
@@ -105,6 +109,8 @@ class _Search:
             return self._end(found, "the budget for the search is used up")
         if left <= missing + 2:
             why = "the budget leaves just enough to choose by"
+        elif self._all_refused(found):
+            why = f"the last {_PATIENCE * self._settles_after} new ones were refused"
         elif self._settled(found):
             why = (
                 f"nothing new was better by more than {self.spec.margin_percent:g} % for "
@@ -113,17 +119,18 @@ class _Search:
         if not why:
             planned = self._searched(block, found)
             if planned is not None:
-                return self._block(block, planned[: int(left)], "search")
+                return self._block(block, _first(planned, left), "search")
             why = "all settings of the space have been tried"
         wanted = [one for one in short if self._wants(found[one])]
         if not wanted:
             return self._end(found, why)
-        again = [self._planned(one) for one in wanted][: int(left)]
+        again = _first([self._planned(one) for one in wanted], left)
         return self._block(block, again, "more runs of the best")
 
     def _wants(self, known: Estimate) -> bool:
-        """More runs, of which not too many were for nothing."""
-        return known.trusted < ENOUGH_RUNS and known.runs < ENOUGH_RUNS + _MOST_DISTRUSTED
+        """More runs, of which not too many were for nothing, or refused."""
+        tries = len(self._trial(known.number).runs)
+        return known.trusted < ENOUGH_RUNS and tries < ENOUGH_RUNS + _MOST_DISTRUSTED
 
     def _seeds(self) -> Iterator[PlannedTrial]:
         known: list[Settings] = []
@@ -152,7 +159,8 @@ class _Search:
         return max(16, 4 * len(self.spec.space or {}))
 
     def _runs_left(self) -> float:
-        """Of the budget, for the search: what the confirmation takes is kept for it."""
+        """Of the budget, for the search: what the confirmation takes is kept for it. Infinite
+        where only time is limited, and no run has shown yet how long one takes."""
         left, budget = math.inf, self.spec.budget
         kept = self.spec.confirm_runs
         if budget.runs is not None:
@@ -184,6 +192,22 @@ class _Search:
             found[n].feasible and found[n].hoped < best - gain for n in newest if n in found
         )
 
+    def _all_refused(self, found: Mapping[int, Estimate]) -> bool:
+        """Nothing new could run for long."""
+        many = _PATIENCE * self._settles_after
+        newest = [one.number for one in self.trials if one.origin == SAMPLED][-many:]
+        return len(newest) == many and all(found[number].pruned for number in newest)
+
+    def _refusal(self) -> str:
+        """Why trials could not run, by what was said most often; empty where all could."""
+        reasons = Counter(
+            run.reason
+            for one in self.trials
+            for run in one.runs
+            if run.outcome is TrialOutcome.PRUNED
+        )
+        return reasons.most_common(1)[0][0] if reasons else ""
+
     def _ranked(self, found: Mapping[int, Estimate]) -> list[Estimate]:
         """Feasible trials, the best first, by what is to be feared of few runs."""
         feasible = [one for one in found.values() if one.feasible]
@@ -212,7 +236,9 @@ class _Search:
     def _searched(self, block: int, found: Mapping[int, Estimate]) -> list[PlannedTrial] | None:
         """The best so far, some that may be as good, and new settings; None without any new."""
         ranked = self._ranked(found)
-        again = [ranked[0].number] if ranked else [self.trials[0].number]
+        # Where nothing is feasible, the first of those that can run: what was refused stays so.
+        can_run = ranked or [one for one in found.values() if not one.pruned]
+        again = [one.number for one in can_run[:1]]
         if ranked:
             bar = ranked[0].score
             rivals = [
@@ -258,6 +284,14 @@ class _Search:
 
     def _end(self, found: Mapping[int, Estimate], reason: str) -> Step:
         margin = self.spec.margin_percent
+        if all(one.pruned for one in found.values()):
+            return Finish(
+                Finding.NOTHING_FEASIBLE,
+                f"none of {len(found)} settings can run here: {self._refusal()}",
+            )
+        refused = sum(one.pruned for one in found.values())
+        if refused:
+            reason += f"; {refused} cannot run here: {self._refusal()}"
         if not any(one.feasible for one in found.values()):
             return Finish(
                 Finding.NOTHING_FEASIBLE,
@@ -271,6 +305,11 @@ class _Search:
                 margin,
             )
         return Confirm(tuple(self._planned(one) for one in finalists), reason)
+
+
+def _first(planned: Sequence[PlannedTrial], left: float) -> Sequence[PlannedTrial]:
+    """As many as *left* runs allow; all where that is infinite."""
+    return planned[: int(left)] if math.isfinite(left) else planned
 
 
 def finalists_of(

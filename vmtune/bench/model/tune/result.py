@@ -17,7 +17,7 @@ class Finding(StrEnum):
     NO_BETTER = "no better settings found"
     """None is, to within the margin of what was tried."""
     NOTHING_FEASIBLE = "nothing feasible"
-    """No settings that were tried keep the objective's constraints."""
+    """No settings that were tried keep the objective's constraints, or none can run here."""
 
 
 @dataclass(frozen=True, slots=True)

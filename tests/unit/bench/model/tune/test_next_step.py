@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -139,6 +140,65 @@ def test_what_was_pruned_ends_its_block_and_is_not_tried_again() -> None:
 
 
 WIDE = {"multifd": {}, "multifd_channels": {"low": 1, "high": 200}}
+
+
+def refused(
+    spec: StudySpec, of: Callable[[PlannedTrial], bool], most_blocks: int = 60
+) -> tuple[Step, Trials]:
+    """What a search comes to where the trials of which *of* holds cannot run."""
+    chance = random.Random(1)
+    trials: Trials = ()
+    step: Step
+    for _ in range(most_blocks):
+        runs = [run for one in trials for run in one.runs if run.run_id]
+        step = next_step(spec, trials, Used(len(runs), 8.0 * len(runs)))
+        if not isinstance(step, RunBlock):
+            return step, trials
+        for one in step.trials:
+            new = TrialRecord(one.number, one.origin, one.settings)
+            run = ran(spec, one, step.block, 1.0, chance)
+            if of(one):
+                run = TrialRun("", step.block, TrialOutcome.PRUNED, reason="it lacks rdma")
+            trials = with_run(trials, new, run)
+    pytest.fail(f"the search goes on after {most_blocks} blocks")
+
+
+@pytest.mark.parametrize("budget", [{"seconds": 7200}, {"runs": 60}])
+def test_a_search_ends_where_nothing_can_run(budget: dict[str, int]) -> None:
+    step, trials = refused(spec_of(space=WIDE, budget=budget), lambda _: True)
+    assert isinstance(step, Finish)
+    assert step.finding is Finding.NOTHING_FEASIBLE
+    assert len(trials) == 1 + 32
+    assert step.reason == "none of 33 settings can run here: it lacks rdma"
+    assert all(len(one.runs) == 1 for one in trials)  # what is refused is not tried again
+
+
+def test_it_says_what_was_refused_of_a_small_space() -> None:
+    step, trials = refused(spec_of(space={"multifd": {}}), lambda _: True)
+    assert isinstance(step, Finish)
+    assert len(trials) == 2
+    assert step.reason == "none of 2 settings can run here: it lacks rdma"
+
+
+def test_a_search_by_time_alone_goes_on_from_what_can_run() -> None:
+    spec = spec_of(space=WIDE, budget={"seconds": 7200})
+    step, trials = refused(spec, lambda one: one.origin == "default")
+    assert isinstance(step, Confirm)
+    assert len(trials[0].runs) == 1
+
+
+def test_what_is_refused_from_some_time_on_ends_the_search() -> None:
+    """A host that changes meanwhile: the best are not planned without end."""
+    spec = spec_of(space=WIDE, budget={"runs": 400})
+    made: list[int] = []
+
+    def of(one: PlannedTrial) -> bool:
+        made.append(one.number)
+        return len(made) > 30
+
+    step, _ = refused(spec, of)
+    assert isinstance(step, Confirm)
+    assert step.reason.endswith("for 16 trials; 9 cannot run here: it lacks rdma")
 
 
 def test_a_search_ends_early_where_nothing_new_is_better() -> None:
