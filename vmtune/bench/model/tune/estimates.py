@@ -42,7 +42,8 @@ class Estimate:
     :param error: the standard error of the first one.
     :param violation: by how much it is beyond the constraints, in shares of their bounds; 0 keeps
         all of them.
-    :param broken_share: of its runs, those that break a constraint or did not succeed.
+    :param broken_share: of its runs, those that break what has to hold.
+    :param failed_share: those that did not succeed.
     :param pruned: it cannot run.
     """
 
@@ -53,6 +54,7 @@ class Estimate:
     error: float
     violation: float
     broken_share: float
+    failed_share: float
     pruned: bool = False
 
     @property
@@ -122,22 +124,26 @@ def estimates(objective: Objective, trials: Sequence[TrialRecord]) -> Mapping[in
             error=sigma / math.sqrt(max(trusted, 1)),
             violation=_violation(objective, counted, used[trial.number]),
             broken_share=broken_share(objective, counted),
+            failed_share=_failed_share(counted),
             pruned=not counted,
         )
     return found
 
 
 def broken_share(objective: Objective, runs: Sequence[TrialRun]) -> float:
-    """The share of *runs* that break a constraint, or did not succeed where that is asked for."""
+    """The share of *runs* that break what has to hold (:meth:`Objective.broken_by`)."""
     if not runs:
         return 0.0
-    return sum(_breaks(objective, run) for run in runs) / len(runs)
+    broken = sum(objective.broken_by(run.metrics, succeeded=_succeeded(run)) for run in runs)
+    return broken / len(runs)
 
 
-def _breaks(objective: Objective, run: TrialRun) -> bool:
-    if run.outcome is not TrialOutcome.COMPLETED:
-        return True
-    return any(_excess(one, run) > 0 for one in objective.constraints)
+def _failed_share(runs: Sequence[TrialRun]) -> float:
+    return sum(not _succeeded(run) for run in runs) / len(runs) if runs else 0.0
+
+
+def _succeeded(run: TrialRun) -> bool:
+    return run.outcome is TrialOutcome.COMPLETED
 
 
 def _excess(constraint: Constraint, run: TrialRun) -> float:
@@ -152,9 +158,8 @@ def _violation(
 ) -> float:
     if not counted:
         return 1.0
-    failed = sum(run.outcome is not TrialOutcome.COMPLETED for run in counted) / len(counted)
     may = _MAY_FAIL if objective.completed else _MAY_FAIL_UNSAID
-    beyond = max(0.0, failed - may)
+    beyond = max(0.0, _failed_share(counted) - may)
     for one in objective.constraints:
         if used:
             beyond += max(0.0, float(np.median([_excess(one, run) for run in used])))

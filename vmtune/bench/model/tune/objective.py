@@ -110,6 +110,19 @@ class Objective:
         named = [goal.metric for goal in self.goals] + [one.metric for one in self.constraints]
         return tuple(dict.fromkeys(named))
 
+    def broken_by(self, values: Mapping[str, float], *, succeeded: bool) -> bool:
+        """Whether a run with these metrics breaks what has to hold.
+
+        A run that did not succeed does, where anything has to: its metrics are of less than a whole
+        run, and a time at which it was given up is below what it would have taken.
+        """
+        if not succeeded and (self.completed or self.constraints):
+            return True
+        return any(
+            one.metric not in values or one.excess(values[one.metric]) > 0
+            for one in self.constraints
+        )
+
     def __str__(self) -> str:
         """As a text that :func:`parse_objective` reads back the same."""
         goals = ", ".join(f"{goal.sense} {goal.metric}" for goal in self.goals)

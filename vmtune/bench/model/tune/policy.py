@@ -41,6 +41,7 @@ _PATIENCE = 2
 cost no run, and the sampler learns to keep away from what is refused."""
 _ASKS = 60
 _MOST_BROKEN = 0.25
+"""Of a finalist's runs: what breaks a constraint or fails more often is hardly ever confirmed."""
 
 
 def next_step(
@@ -330,7 +331,7 @@ def finalists_of(
         for one in (front if several else found.values())
         if one.feasible
         and one.number not in barred
-        and one.broken_share <= _MOST_BROKEN
+        and max(one.broken_share, one.failed_share) <= _MOST_BROKEN
         and (several or one.score < bar - gain)
     ]
     chosen.sort(key=lambda one: (one.score + 0.5 * one.error, one.number))

@@ -5,19 +5,18 @@ Only these runs say whether settings are better: the search's own praise what wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID, uuid5
 
 from vmtune.bench.model.campaign.campaign import HostLoad
 from vmtune.bench.model.campaign.record import CampaignRecord
-from vmtune.bench.model.runs.run import RunState
 from vmtune.bench.model.scenario.any_kind import to_json as scenario_to_json
 from vmtune.bench.model.tune.objective import Sense
 from vmtune.bench.model.tune.records import TrialRecord
 from vmtune.bench.model.tune.result import Evidence, Finding, StudyResult
 from vmtune.bench.model.tune.spec import CURRENT, Settings, StudySpec
-from vmtune.bench.report.report import Report, ReportRun
+from vmtune.bench.report.report import Report
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.bench.services.tune.reading import read_study, values_of
 from vmtune.errors import CommandRefused
@@ -230,17 +229,8 @@ def _beats(spec: StudySpec, report: Report, evidence: Evidence) -> bool:
 
 def _broken_share(spec: StudySpec, report: Report, arm: str) -> float:
     runs = [run for run in report.runs if run.arm == arm]
-    return sum(_breaks(spec, run) for run in runs) / len(runs) if runs else 1.0
-
-
-def _breaks(spec: StudySpec, run: ReportRun) -> bool:
-    goal = spec.goal
-    if goal.completed and run.state is not RunState.COMPLETED:
-        return True
-    values: Mapping[str, float] = run.values
-    return any(
-        one.metric not in values or one.excess(values[one.metric]) > 0 for one in goal.constraints
-    )
+    broken = (spec.goal.broken_by(run.values, succeeded=run.state.succeeded) for run in runs)
+    return sum(broken) / len(runs) if runs else 1.0
 
 
 def _gain(spec: StudySpec, evidence: Evidence) -> float | None:

@@ -271,6 +271,17 @@ def test_of_several_goals_the_best_together_and_of_each_are_confirmed() -> None:
     assert finalists_of(one, trials, estimates(one.goal, trials)) == [1, 5, 3]
 
 
+def test_what_often_fails_is_no_finalist_even_if_nothing_has_to_hold() -> None:
+    spec = spec_of(objective="minimise total_time_ms", finalists=2)
+    trials = traded({0: (900, 900), 1: (100, 800), 2: (200, 800)})
+    failed = TrialRun("1/4", 4, TrialOutcome.FAILED)
+    assert finalists_of(spec, trials, estimates(spec.goal, trials)) == [1, 2]
+    trials = with_run(trials, trials[1], failed)
+    assert finalists_of(spec, trials, estimates(spec.goal, trials)) == [1, 2]
+    trials = with_run(trials, trials[1], failed)
+    assert finalists_of(spec, trials, estimates(spec.goal, trials)) == [2]
+
+
 def test_a_search_of_several_goals_confirms_what_nothing_beats() -> None:
     space = {"multifd": {}, "multifd_channels": {"low": 1, "high": 40}}
     spec = spec_of(objective=TWO_GOALS, space=space, finalists=3, budget={"runs": 90})
