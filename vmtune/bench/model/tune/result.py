@@ -53,7 +53,8 @@ class StudyResult:
     :param settings: the winner's.
     :param gain_percent: by how much the winner's first goal is better than the best of what it had
         to beat, as the campaign estimates it; None where it has no ratio.
-    :param within_percent: without a winner, gains above this would most likely have been found.
+    :param within_percent: without a winner, gains above this would most likely have been found: in
+        percent of the baseline's value, in the first goal's direction.
     :param evidence: every comparison of every finalist, in each goal.
     :param reason: in a sentence.
     """

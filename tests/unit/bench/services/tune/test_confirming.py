@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
@@ -100,3 +101,23 @@ def test_a_run_that_did_not_succeed_does_not_keep_a_constraint(
     assert broken_share(spec.goal, searched) == broken  # the search goes by the same
     if broken:
         assert result.finding is Finding.NOTHING_FEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("objective", "percent"),
+    [("minimise guest_drop_ms", 33.3), ("maximise guest_write_mib_per_s", 50.0)],
+)
+def test_what_would_have_been_found_is_a_gain_in_the_goals_direction(
+    objective: str, percent: float
+) -> None:
+    """A ratio of 1.5 is half as much again upwards, and a third less downwards."""
+    result = found(spec_of(objective), arm("default", 100.0) + arm("trial 3", 100.0), 1.5)
+    assert result.finding is Finding.NO_BETTER
+    assert result.within_percent == percent
+    assert f"would most likely have shown {percent:g} %" in result.reason
+
+
+def test_no_gain_below_the_margin_would_have_been_found() -> None:
+    spec = replace(spec_of("maximise guest_write_mib_per_s"), margin_percent=20.0)
+    result = found(spec, arm("default", 100.0) + arm("trial 3", 100.0), 1.1)
+    assert result.within_percent == 20
