@@ -171,17 +171,18 @@ def order(arms: Arms) -> tuple[float, float]:
 
 
 def margin_of(criterion: Criterion, arms: Arms, scale: Scale) -> tuple[float, float]:
-    """The margin on *scale*: from where to where effects do not matter."""
-    if scale is Scale.RATIO:
-        # The least difference that matters, as a ratio to the smaller median.
-        smaller = min(float(np.median(values)) for values in (arms.a, arms.b))
-        factor = 1 + max(criterion.margin, (criterion.least_difference or 0.0) / smaller)
-        return 1 / factor, factor
+    """The margin on *scale*: from where to where effects do not matter.
+
+    An effect matters if it is beyond the declared share and beyond the least difference, on either
+    scale: a single value of 0, which changes the scale, may not change what matters.
+    """
+    least = criterion.least_difference or 0.0
     medians = [abs(float(np.median(values))) for values in (arms.a, arms.b)]
-    least = criterion.least_difference
-    if least is None:
-        least = criterion.margin * max(medians)
-    return -least, least
+    if scale is Scale.RATIO:
+        factor = 1 + max(criterion.margin, least / min(medians))
+        return 1 / factor, factor
+    most = max(criterion.margin * max(medians), least)
+    return -most, most
 
 
 def claim_p(arms: Arms, scale: Scale, resolution: float, margin: tuple[float, float]) -> float:

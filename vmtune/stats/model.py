@@ -164,12 +164,13 @@ class Criterion:
 
     :param unit: of its values, as texts show it.
     :param margin: the smallest difference that matters, as a share: 0.05 is 5 %. In a
-        comparison of shares it is 5 percentage points.
+        comparison of shares it is 5 percentage points, and where ratios cannot be had, of the
+        larger of the arms' medians.
     :param resolution: the step of the clock or counter that the values were read from, where
         it rounds: a value v stands for anything from v - resolution/2 to v + resolution/2.
         0 for exact counts and fine clocks.
-    :param least_difference: the smallest difference that matters in the metric's own unit, for
-        where ratios cannot be had; None takes *margin* of the larger of the arms' medians.
+    :param least_difference: the smallest difference that matters in the metric's own unit: within
+        it none does, however large a share it is. None: any can.
     :param share: its values are 0 and 1 (no and yes), and their share is compared.
     :param primary: the one metric that a campaign was made for.
     :param success: it is the share of runs that succeeded, which is judged before all others.

@@ -192,15 +192,37 @@ def test_values_of_zero_are_compared_by_difference() -> None:
     )
 
 
-def test_the_margin_of_a_difference_is_of_the_larger_median_unless_it_is_given() -> None:
+def test_the_margin_of_a_difference_is_of_the_larger_median() -> None:
     a, b = [0.0, 98, 99, 100, 101, 102, 103, 104], [0.0, 99, 98, 101, 100, 103, 102, 105]
     found = compare(arm("a", a), arm("b", b), Criterion("m", unit="ms"))
     assert found.effect is not None
     assert found.effect.margin_high == pytest.approx(0.05 * 100.5)
     assert found.verdict is Verdict.EQUIVALENT
-    strict = compare(arm("a", a), arm("b", b), Criterion("m", unit="ms", least_difference=0.5))
-    assert strict.verdict is Verdict.INCONCLUSIVE
-    assert "against the margin of 0.5 ms" in strict.reason
+
+
+@pytest.mark.parametrize(("least", "margin_ms"), [(None, 5.025), (0.5, 5.025), (8.0, 8.0)])
+def test_the_least_difference_widens_the_margin_of_a_difference_and_never_narrows_it(
+    least: float | None, margin_ms: float
+) -> None:
+    """One value of 0 makes no difference of 1 ms in 100 matter, where 5 % is what does."""
+    a, b = [0.0, 98, 99, 100, 101, 102, 103, 104], [0.0, 99, 98, 101, 100, 103, 102, 105]
+    criterion = Criterion("m", unit="ms", least_difference=least)
+    found = compare(arm("a", a), arm("b", b), criterion)
+    assert found.effect is not None
+    assert (found.effect.margin_low, found.effect.margin_high) == pytest.approx(
+        (-margin_ms, margin_ms)
+    )
+    assert found.verdict is Verdict.EQUIVALENT
+
+
+def test_a_value_of_0_leaves_a_verdict_as_it_is() -> None:
+    """Twelve blocks in which B is 2 % higher."""
+    levels = [1000.3 + 7 * n for n in range(12)]
+    criterion = Criterion("m", unit="ms", least_difference=0.1)
+    for a in (levels, [*levels[:-1], 0.0]):
+        b = [1.02 * level + place % 3 for place, level in enumerate(levels)]
+        found = compare(Sample.of("a", a, blocks=True), Sample.of("b", b, blocks=True), criterion)
+        assert found.verdict is Verdict.EQUIVALENT, found.reason
 
 
 def test_negative_values() -> None:

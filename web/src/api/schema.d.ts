@@ -4073,7 +4073,7 @@ export interface components {
             unit: string;
             /**
              * Margin
-             * @description The smallest difference that matters, as a share: 0.05 is 5 %. In a comparison of shares it is 5 percentage points.
+             * @description The smallest difference that matters, as a share: 0.05 is 5 %. In a comparison of shares it is 5 percentage points, and where ratios cannot be had, of the larger of the arms' medians.
              * @default 0.05
              */
             margin: number;
@@ -4085,7 +4085,7 @@ export interface components {
             resolution: number;
             /**
              * Least Difference
-             * @description The smallest difference that matters in the metric's own unit, for where ratios cannot be had; null takes `margin` of the larger of the arms' medians.
+             * @description The smallest difference that matters in the metric's own unit: within it none does, however large a share it is. null: any can.
              */
             least_difference?: number | null;
             /**
