@@ -50,8 +50,8 @@ def reduce(record: RunRecord, state: RunState, values: Mapping[str, Value]) -> d
 
 
 def _success(kind: ScenarioKind, state: RunState) -> MetricValues:
-    if state.counts:
-        yield SUCCESS[kind], float(state is RunState.COMPLETED)
+    if state.completed is not None:
+        yield SUCCESS[kind], float(state.completed)
 
 
 def _migration(record: RunRecord) -> Span | None:

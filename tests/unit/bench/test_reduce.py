@@ -18,6 +18,7 @@ from vmtune.model.migration.record import QemuStatus, Sample, Totals
 
 MIB = 1 << 20
 COMPLETED, FAILED, LIMIT = RunState.COMPLETED, RunState.FAILED, RunState.NOT_CONVERGED
+PLANNED, CANCELLED = RunState.PLANNED, RunState.CANCELLED
 
 
 def sample(at_ms: int, **fields: Any) -> Sample:  # any: Sample's own fields
@@ -314,7 +315,17 @@ VALUES = st.fixed_dictionaries(
 )
 
 
-@given(RECORDS, st.sampled_from([COMPLETED, FAILED, LIMIT]), VALUES)
+@pytest.mark.parametrize(
+    ("state", "converged"),
+    [(COMPLETED, 1.0), (FAILED, 0.0), (LIMIT, 0.0), (PLANNED, None), (CANCELLED, None)],
+)
+def test_what_says_nothing_about_convergence_has_no_such_value(
+    state: RunState, converged: float | None
+) -> None:
+    assert reduce(CALM, state, {}).get("converged") == converged
+
+
+@given(RECORDS, st.sampled_from([COMPLETED, FAILED, LIMIT, PLANNED]), VALUES)
 def test_any_record_gives_metrics_of_the_table(
     record: RunRecord, state: RunState, values: Mapping[str, bool]
 ) -> None:

@@ -71,6 +71,16 @@ async def test_runs_that_begin_to_time_out_are_a_change(store: Store, state: Run
         assert (entry.lost, {point.value for point in at_limit}) == ((), {9000.0})
 
 
+async def test_runs_that_end_as_planned_go_on_succeeding(store: Store) -> None:
+    """The scenario becomes one that ends at its limit."""
+    planned = dict.fromkeys(range(20, 40), RunState.PLANNED)
+    values = noisy(1000, 40, 4)
+    put(store, "n", values, states=planned, metric="guest_drop_ms")
+    (entry,) = (await HistoryService(store).history("q/busy", "guest_drop_ms")).strands
+    assert len(entry.points) == 40
+    assert (entry.lost, entry.completion) == ((), ())
+
+
 async def test_steady_values_have_no_change(store: Store) -> None:
     put(store, "steady", noisy(1000, 40, 4), profile="p")
     history = await HistoryService(store).history("q/busy", "total_time_ms", "p")

@@ -1,11 +1,12 @@
 """From runs to the report of how their arms compare. Pure.
 
 What counts: runs that completed, were cancelled at their scenario's limit, or failed. How many
-completed is judged first, in every comparison. A run that did not complete and lacks a metric
-counts as worse than all that have it (:mod:`vmtune.stats.outcomes`). Of a run that was cancelled
-at its limit, each metric that grows while a migration runs, or is the most of something, is known
-only to exceed its last value; its rates are of something else, and not used. Runs that a person
-cancelled and warm-ups say nothing about an arm and are not to be given.
+succeeded is judged first, in every comparison: completed, or ended at the limit of a scenario that
+is meant to end there. A run that did not succeed and lacks a metric counts as worse than all that
+have it (:mod:`vmtune.stats.outcomes`). Of a run that was given up at its limit, each metric that
+grows while a migration runs, or is the most of something, is known only to exceed its last value;
+its rates are of something else, and not used. Runs that a person cancelled and warm-ups say nothing
+about an arm and are not to be given.
 
 Runs of different environments are compared, but get no verdict unless it is said in what they
 differ on purpose.
@@ -142,8 +143,9 @@ def report_run(
     if run.state is RunState.NOT_CONVERGED:
         values |= {name: values[least] for name, least in LIMITS.items() if least in values}
         censored = tuple(name for name in METRICS if name in _GROWING and name in values)
-    if run.state.counts:
-        values[SUCCESS[run.kind]] = float(run.state is RunState.COMPLETED)
+    values.pop(SUCCESS[run.kind], None)  # that of a run that ended as planned was kept as 0 once
+    if run.state.completed is not None:
+        values[SUCCESS[run.kind]] = float(run.state.completed)
     return ReportRun(
         str(run.id),
         cell,
@@ -278,8 +280,8 @@ def _contrast(
     values = [r.values[metric.name] for r in (*of_a, *of_b) if metric.name in r.values]
     here = {run.environment for run in (*of_a, *of_b)}
     return Contrast(
-        _sample(a, of_a, metric.name),
-        _sample(b, of_b, metric.name),
+        sample_of(a, of_a, metric.name),
+        sample_of(b, of_b, metric.name),
         criterion_of(metric, values, plan),
         next((f for f in floors if f.metric == metric.name and {f.environment} == here), None),
         None if plan.paired else Design.UNPAIRED,
@@ -297,13 +299,14 @@ def _spreads(
             continue
         of_it = [run for run in runs if (run.cell, run.arm) == (cell, arm.name)]
         for metric in metrics:
-            sample = _sample(arm.name, of_it, metric.name)
+            sample = sample_of(arm.name, of_it, metric.name)
             values = [run.values[metric.name] for run in of_it if metric.name in run.values]
             resolution = criterion_of(metric, values, plan).resolution
             yield Spread(metric.name, summarise(sample, resolution))
 
 
-def _sample(arm: str, runs: Sequence[ReportRun], metric: str) -> Sample:
+def sample_of(arm: str, runs: Sequence[ReportRun], metric: str) -> Sample:
+    """What the runs of an arm say of *metric*."""
     return Sample(
         arm,
         tuple(_observation(run, metric) for run in runs),
@@ -311,12 +314,12 @@ def _sample(arm: str, runs: Sequence[ReportRun], metric: str) -> Sample:
 
 
 def _observation(run: ReportRun, metric: str) -> Observation:
-    """What *run* says of *metric*."""
-    completed = run.state is RunState.COMPLETED
+    """What *run* says of *metric*: of that which says how many completed, whether it succeeded."""
+    succeeded = run.state.succeeded
     value = run.values.get(metric) if run.counts else None
     if metric in SUCCESS.values():
-        value = float(completed)
-    elif metric in _RATES and not completed:
+        value = float(succeeded)
+    elif metric in _RATES and not succeeded:
         value = None
     return Observation(
         value,
@@ -324,7 +327,7 @@ def _observation(run: ReportRun, metric: str) -> Observation:
         block=run.block,
         run=run.run,
         failure=run.failure,
-        failed=not completed,
+        failed=not succeeded,
         at_s=run.began.timestamp() if run.began else None,
     )
 

@@ -147,9 +147,65 @@ def test_a_run_that_ended_as_planned_counts_and_has_no_time_of_a_migration() -> 
         run(RunState.PLANNED, elapsed_ms=2_000.0, guest_silence_ms=12), arm="ring", block=1
     )
     assert made.counts
-    assert made.values["converged"] == 0
+    assert "converged" not in made.values  # it might have
     assert made.censored == ()
     assert "total_time_ms" not in made.values
+    # Until now it was kept as a metric of the run.
+    kept = report_run(run(RunState.PLANNED, converged=0.0), arm="ring")
+    assert "converged" not in kept.values
+
+
+PLANNED_PLAN = Plan(
+    "planned",
+    (ReportArm("a"), ReportArm("b")),
+    (("a", "b"),),
+    primary_metric="guest_write_mib_per_s",
+)
+
+
+def ended_as_planned(states: dict[str, RunState]) -> Report:
+    """Ten blocks of a scenario that ends at its limit; in B the guest writes much more.
+
+    :param states: of the first five runs of an arm, where it is another.
+    """
+    made = []
+    for block in range(1, 11):
+        for name, level in (("a", 500.0), ("b", 900.0)):
+            state = states.get(name, RunState.PLANNED) if block <= 5 else RunState.PLANNED
+            values = {
+                "elapsed_ms": 20_000.0 + block,
+                "guest_write_mib_per_s": level + 7 * block,
+            }
+            made.append(report_run(run(state, **values), arm=name, block=block))
+    return build(PLANNED_PLAN, made, {}, MADE_AT)
+
+
+def test_runs_that_ended_as_planned_have_succeeded() -> None:
+    made = ended_as_planned({})
+    rate = found(made, "", "guest_write_mib_per_s")
+    assert (rate.verdict, rate.notes) == (Verdict.BETTER, ())
+    assert rate.succeeded is None  # all have
+    success = found(made, "", "converged")
+    assert success.shares is not None
+    assert (success.shares.a_count, success.shares.b_count) == (10, 10)
+
+
+def test_one_that_completes_before_its_limit_succeeds_as_one_that_does_not() -> None:
+    made = ended_as_planned({"a": RunState.COMPLETED})
+    assert found(made, "", "converged").verdict is not Verdict.WORSE
+    assert found(made, "", "guest_write_mib_per_s").verdict is Verdict.BETTER
+
+
+@pytest.mark.parametrize("state", [RunState.FAILED, RunState.NOT_CONVERGED])
+def test_one_that_fails_among_those_that_ended_as_planned_has_not(state: RunState) -> None:
+    made = ended_as_planned({"b": state})
+    success = found(made, "", "converged")
+    assert success.shares is not None
+    assert (success.shares.a_count, success.shares.b_count) == (10, 5)
+    assert success.verdict is Verdict.WORSE
+    rate = found(made, "", "guest_write_mib_per_s")
+    assert rate.verdict is None
+    assert "5 of 10 runs of b succeeded" in rate.reason
 
 
 def test_a_run_that_did_not_converge_has_its_limit_as_time() -> None:

@@ -63,9 +63,9 @@ _TIME = (
     Metric(
         "converged", "Completed", Unit.NONE, Direction.HIGHER, Group.TIME,
         "1 when the migration completed, 0 when it failed or the benchmark cancelled it at the "
-        "scenario's limit of time or iterations. Over several runs, the share that completed. "
-        "It is judged before every other metric.",
-        missing="when a person ended it",
+        "scenario's limit of time or iterations. Over several runs, the share that completed, or "
+        "ended as planned. It is judged before every other metric.",
+        missing="when a person ended it, or the scenario is meant to end at its limit and did",
     ),
 )  # fmt: skip
 

@@ -65,6 +65,14 @@ class RunState(StrEnum):
         """It came to the end that it was meant to have."""
         return self in (RunState.COMPLETED, RunState.PLANNED)
 
+    @property
+    def completed(self) -> bool | None:
+        """Whether what it measured came to its own end; None where the run does not say: it was
+        ended before, as planned or by a person, or has not ended."""
+        if self is RunState.PLANNED or not self.counts:
+            return None
+        return self is RunState.COMPLETED
+
 
 class Testbed(StrEnum):
     """Where a run's two QEMUs are."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from vmtune.bench.model.campaign.record import CampaignRecord
 from vmtune.bench.model.metrics.table import METRICS, Direction
-from vmtune.bench.model.runs.run import RunState
-from vmtune.bench.report.build import Plan, criterion_of
-from vmtune.bench.report.report import ReportRun
+from vmtune.bench.report.build import Plan, criterion_of, sample_of
 from vmtune.bench.services.comparisons.comparisons import Asked, ComparisonService
 from vmtune.errors import InvalidInput
-from vmtune.stats.model import Observation, Sample
 from vmtune.storage import Store
 from vmtune.storage.repositories.bench.campaigns import StoredFloor
 
@@ -37,26 +34,10 @@ def calibrated(store: Store, record: CampaignRecord) -> list[StoredFloor]:
             if row.direction is Direction.NONE:
                 continue
             criterion = criterion_of(row, values, plan)
-            samples = (_sample(first, a, row.name), _sample(second, b, row.name))
+            samples = (sample_of(first, a, row.name), sample_of(second, b, row.name))
             try:
                 floor = calibrate(*samples, criterion, min(environments))
             except InvalidInput:
                 continue  # too few blocks, or runs without this metric: it has no floor
             found.append(StoredFloor(cell.name, floor))
     return found
-
-
-def _sample(arm: str, runs: list[ReportRun], metric: str) -> Sample:
-    return Sample(
-        arm,
-        tuple(
-            Observation(
-                value := run.values.get(metric) if run.counts else None,
-                censored=value is not None and metric in run.censored,
-                failed=run.state is not RunState.COMPLETED,
-                block=run.block,
-                run=run.run,
-            )
-            for run in runs
-        ),
-    )

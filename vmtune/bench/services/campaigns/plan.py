@@ -172,7 +172,8 @@ def forecast(
 
 def _earlier(store: Store, scenario: AnyScenario, arm: Arm, host: str) -> Iterator[Run]:
     """The newest runs of the same setup on the same machine."""
-    wanted = RunFilter(scenario.name, host=host, states=(RunState.COMPLETED,))
+    succeeded = tuple(state for state in RunState if state.succeeded)
+    wanted = RunFilter(scenario.name, host=host, states=succeeded)
     like = [
         run
         for run in runs_of(store, wanted)

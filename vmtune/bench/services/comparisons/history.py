@@ -157,7 +157,11 @@ class HistoryService:
             points,
             found,
             reason,
-            tuple(LostRun(r.id, r.at, r.state) for r, seen in observed if seen.value is None),
+            tuple(
+                LostRun(run.id, run.at, run.state)
+                for run, seen in observed
+                if seen.value is None and seen.failed
+            ),
             _completion(runs),
             sign,
         )
@@ -202,7 +206,7 @@ class HistoryService:
             Observation(
                 value := report.values.get(metric.name) if report.counts else None,
                 censored=value is not None and metric.name in report.censored,
-                failed=report.state is not RunState.COMPLETED,
+                failed=not report.state.succeeded,
             )
             for report in reports
         ]
@@ -331,7 +335,7 @@ def _completion(runs: Sequence[Measured]) -> tuple[CompletionShift, ...] | None:
     from vmtune.stats.changes import completion_changes  # noqa: PLC0415 - takes two seconds
 
     found = []
-    for change in completion_changes([run.state is RunState.COMPLETED for run in runs]):
+    for change in completion_changes([run.state.succeeded for run in runs]):
         shares = change.comparison.shares
         if shares is not None and shares.p <= _COMPLETION_P:
             first = runs[change.at]

@@ -305,6 +305,21 @@ async def test_identical_arms_leave_their_noise_floor(bench: Bench) -> None:
     assert status.record.state is S.COMPLETED
 
 
+async def test_runs_that_end_as_planned_leave_a_noise_floor_and_a_forecast(bench: Bench) -> None:
+    bench.it.runner.state = RunState.PLANNED
+    bench.it.runner.record = lambda number: make_record(20, number)
+    order = campaign_json(
+        blocks=6, arms=[{"name": "a"}, {"name": "b"}], primary_metric="guest_silence_ms"
+    )
+    await bench.do(**order)
+    (fingerprint,) = {run.fingerprint for run in bench.store.runs.list().items}
+    floors = bench.store.campaigns.floors([fingerprint])
+    assert "guest_silence_ms" in {f.floor.metric for f in floors}
+    _, known = await bench.campaigns.forecast_of(order)
+    assert "2 of 2" in known.duration_reason
+    assert "earlier runs of" in known.noise_reason
+
+
 async def test_arms_that_differ_leave_none(bench: Bench) -> None:
     await bench.do(blocks=6)
     (fingerprint,) = {run.fingerprint for run in bench.store.runs.list().items}

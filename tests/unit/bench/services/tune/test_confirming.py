@@ -103,6 +103,21 @@ def test_a_run_that_did_not_succeed_does_not_keep_a_constraint(
         assert result.finding is Finding.NOTHING_FEASIBLE
 
 
+def test_a_study_of_runs_that_end_as_planned_finds_what_is_better() -> None:
+    """The scenario is meant to end at its limit: no run completes, and all of them succeed."""
+    runs = [
+        run(
+            each.arm, each.block or 0, RunState.PLANNED, elapsed_ms=20_000.5,
+            guest_write_mib_per_s=each.values["guest_write_mib_per_s"],
+        )
+        for each in arm("default", 100.0) + arm("trial 3", 150.0)
+    ]  # fmt: skip
+    result = found(spec_of("maximise guest_write_mib_per_s where completed"), runs)
+    assert (result.finding, result.trial) == (Finding.BETTER, 3), result.reason
+    assert result.gain_percent == pytest.approx(50, abs=5)
+    assert [each.broken_share for each in result.evidence] == [0.0]
+
+
 @pytest.mark.parametrize(
     ("objective", "percent"),
     [("minimise guest_drop_ms", 33.3), ("maximise guest_write_mib_per_s", 50.0)],
