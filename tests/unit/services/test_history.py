@@ -71,6 +71,40 @@ async def test_runs_that_begin_to_time_out_are_a_change(store: Store, state: Run
         assert (entry.lost, {point.value for point in at_limit}) == ((), {9000.0})
 
 
+@pytest.mark.parametrize(
+    ("scenario", "metric", "state"),
+    [
+        ("q/busy", "converged", RunState.FAILED),
+        ("q/busy", "converged", RunState.NOT_CONVERGED),
+        ("boot/q", "booted", RunState.FAILED),
+    ],
+)
+async def test_runs_that_begin_to_fail_are_a_change_of_how_many_succeed(
+    store: Store, scenario: str, metric: str, state: RunState
+) -> None:
+    """Whether they have a record, and so a value, or ended before."""
+    for n in range(40):
+        lost = {0: state} if n >= 20 else {}
+        put(store, f"n{n}", [0.0 if lost else 1.0], scenario=scenario, metric=metric, after=n,
+            states=lost)  # fmt: skip
+    (entry,) = (await HistoryService(store).history(scenario, metric)).strands
+    assert [point.value for point in entry.points] == [1.0] * 20 + [0.0] * 20
+    assert not any(point.at_limit for point in entry.points)
+    assert entry.lost == ()
+    (change,) = entry.changes or ()
+    assert (change.at, change.matters, change.worse) == (20, True, True)
+    assert change.text == "-100 points: worse"
+
+
+async def test_runs_that_end_as_planned_are_no_points_of_convergence(store: Store) -> None:
+    """Whatever was kept of them."""
+    put(store, "n", [1.0] * 20 + [0.0] * 20, states=dict.fromkeys(range(20, 40), RunState.PLANNED),
+        metric="converged")  # fmt: skip
+    (entry,) = (await HistoryService(store).history("q/busy", "converged")).strands
+    assert [point.value for point in entry.points] == [1.0] * 20
+    assert (entry.lost, entry.changes) == ((), ())
+
+
 async def test_runs_that_end_as_planned_go_on_succeeding(store: Store) -> None:
     """The scenario becomes one that ends at its limit."""
     planned = dict.fromkeys(range(20, 40), RunState.PLANNED)

@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vmtune.bench.machine.environment import differences
-from vmtune.bench.model.metrics.table import METRICS, Direction, Metric
+from vmtune.bench.model.metrics.table import METRICS, SUCCESS, Direction, Metric
 from vmtune.bench.model.runs.run import Run, RunState
 from vmtune.bench.model.trend.change import ChangeKind, FoundChange, SignStrength
 from vmtune.bench.report.build import LIMITS, Plan, criterion_of, report_run
+from vmtune.bench.report.report import ReportRun
 from vmtune.bench.report.words import distinct_texts
 from vmtune.bench.services.comparisons.setup_history import (
     CompletionShift,
@@ -202,14 +203,7 @@ class HistoryService:
             )
             for run in runs
         )
-        return [
-            Observation(
-                value := report.values.get(metric.name) if report.counts else None,
-                censored=value is not None and metric.name in report.censored,
-                failed=not report.state.succeeded,
-            )
-            for report in reports
-        ]
+        return [_observation(report, metric.name) for report in reports]
 
     def _shift(self, points: Sequence[Point], change: Change, metric: Metric) -> Shift:
         found, at = change.comparison, change.at
@@ -263,6 +257,19 @@ class HistoryService:
             f"{each.field}: {each.first} before, {each.second} since"
             for each in differences(first, second)
         )
+
+
+def _observation(run: ReportRun, metric: str) -> Observation:
+    """What *run* says of *metric*. A failed run has no value but of that which says that it has
+    failed, whether a record was made of it or not."""
+    value = run.values.get(metric) if run.counts else None
+    if metric in SUCCESS.values():
+        value = None if run.state.completed is None else float(run.state.completed)
+    return Observation(
+        value,
+        censored=value is not None and metric in run.censored,
+        failed=not run.state.succeeded,
+    )
 
 
 def _worse(found: Comparison, metric: Metric) -> bool:
