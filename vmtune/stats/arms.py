@@ -97,19 +97,23 @@ def scale_of(arms: Arms) -> tuple[Scale, str]:
     return Scale.DIFFERENCE, f"compared by difference: a value is {what}, which has no ratio"
 
 
-def shifted(arms: Arms, scale: Scale, resolution: float, confidence: float) -> tuple[Shift, Bound]:
-    """The shift on *scale* (of logarithms for a ratio), and how its estimate is to be read."""
+def shifted(
+    arms: Arms, scale: Scale, steps: tuple[float, float], confidence: float
+) -> tuple[Shift, Bound]:
+    """The shift on *scale* (of logarithms for a ratio), and how its estimate is to be read.
+
+    :param steps: to which A's values were rounded, and B's; 0 where they were not.
+    """
     paired = arms.design is Design.PAIRED
     found = shift(
-        _spans(arms.a, arms.a_censored, arms.a_below, scale, resolution),
-        _spans(arms.b, arms.b_censored, arms.b_below, scale, resolution),
+        *_both_spans(arms, scale, steps),
         paired=paired,
         confidence=confidence,
     )
     if not arms.censored:
         return found, Bound.EXACT
-    if resolution:  # rounding moves the estimate a little, and is no reason to call it a bound
-        sure, _ = shifted(arms, scale, 0.0, confidence)
+    if any(steps):  # rounding moves the estimate a little, and is no reason to call it a bound
+        sure, _ = shifted(arms, scale, _EXACT, confidence)
     else:
         sure = found
     lower, higher = sure.estimate_low < sure.estimate, sure.estimate_high > sure.estimate
@@ -118,10 +122,21 @@ def shifted(arms: Arms, scale: Scale, resolution: float, confidence: float) -> t
     return found, Bound.AT_MOST if lower else Bound.AT_LEAST if higher else Bound.EXACT
 
 
-def _spans(values: Floats, censored: Flags, below: Flags, scale: Scale, resolution: float) -> Spans:
+_EXACT = (0.0, 0.0)
+
+
+def _both_spans(arms: Arms, scale: Scale, steps: tuple[float, float]) -> tuple[Spans, Spans]:
+    a, b = steps
+    return (
+        _spans(arms.a, arms.a_censored, arms.a_below, scale, a),
+        _spans(arms.b, arms.b_censored, arms.b_below, scale, b),
+    )
+
+
+def _spans(values: Floats, censored: Flags, below: Flags, scale: Scale, step: float) -> Spans:
     spans = Spans.known(values)
-    if resolution or censored.any() or below.any():
-        low, high = values - resolution / 2, values + resolution / 2
+    if step or censored.any() or below.any():
+        low, high = values - step / 2, values + step / 2
         low, high = np.where(censored, values, low), np.where(below, values, high)
         low, high = np.where(below, -np.inf, low), np.where(censored, np.inf, high)
         spans = Spans(values, low, high)
@@ -185,14 +200,17 @@ def margin_of(criterion: Criterion, arms: Arms, scale: Scale) -> tuple[float, fl
     return -most, most
 
 
-def claim_p(arms: Arms, scale: Scale, resolution: float, margin: tuple[float, float]) -> float:
+def claim_p(
+    arms: Arms, scale: Scale, steps: tuple[float, float], margin: tuple[float, float]
+) -> float:
     """The p of "beyond the margin", two-sided: the claim that a verdict makes.
 
     Of values that are known only in part it takes what speaks least for the claim.
+
+    :param steps: to which A's values were rounded, and B's.
     """
     least, most = (float(np.log(end)) for end in margin) if scale is Scale.RATIO else margin
-    a = _spans(arms.a, arms.a_censored, arms.a_below, scale, resolution)
-    b = _spans(arms.b, arms.b_censored, arms.b_below, scale, resolution)
+    a, b = _both_spans(arms, scale, steps)
     if arms.design is Design.PAIRED:
         with np.errstate(invalid="ignore"):
             above, below = b.low - a.high - most, least - (b.high - a.low)

@@ -84,7 +84,7 @@ def compare(
         of another metric.
     """
     worst_a, worst_b = with_worst(a, b, criterion)
-    fine_a, fine_b, resolution = spread_out(worst_a, worst_b, criterion.resolution)
+    fine_a, fine_b, steps = spread_out(worst_a, worst_b, criterion.resolution)
     in_blocks = match(worst_a, worst_b, design).design is Design.PAIRED
     arms = match(fine_a, fine_b, Design.UNPAIRED if criterion.share else design)
     found = Comparison(
@@ -101,7 +101,7 @@ def compare(
         found = (
             _shares(found, arms)
             if criterion.share
-            else _values(found, worst_a, worst_b, arms, resolution)
+            else _values(found, worst_a, worst_b, arms, steps)
         )
         found = floor_for(found, noise_floor, (a, b))
     return judge(replace(found, notes=tuple(_notes(found, arms, noise_floor))))
@@ -184,13 +184,15 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def _values(found: Comparison, a: Sample, b: Sample, arms: Arms, resolution: float) -> Comparison:
+def _values(
+    found: Comparison, a: Sample, b: Sample, arms: Arms, steps: tuple[float, float]
+) -> Comparison:
     """With the effect, the tests and the order of the runs."""
     scale, scale_reason = scale_of(match(a, b, arms.design))
     p, exact, tied = tested(arms, scale)
     larger, smaller = order(match(a, b, Design.UNPAIRED))
     in_larger, in_smaller = order(match(a, b, arms.design))
-    effect = _effect(found.criterion, arms, scale, resolution)
+    effect = _effect(found.criterion, arms, scale, steps)
     direction = found.criterion.direction
     if arms.censored:
         found = replace(
@@ -202,7 +204,7 @@ def _values(found: Comparison, a: Sample, b: Sample, arms: Arms, resolution: flo
         found,
         effect=effect,
         medians=_medians(arms, scale),
-        claim_p=claim_p(arms, scale, resolution, (effect.margin_low, effect.margin_high)),
+        claim_p=claim_p(arms, scale, steps, (effect.margin_low, effect.margin_high)),
         scale_reason=scale_reason,
         cliffs_delta=larger - smaller,
         better_share=None
@@ -251,8 +253,8 @@ def _medians(arms: Arms, scale: Scale) -> Medians | None:
     return Medians(back(float(at)), *ends)
 
 
-def _effect(criterion: Criterion, arms: Arms, scale: Scale, resolution: float) -> Effect:
-    found, bound = shifted(arms, scale, resolution, CONFIDENCE)
+def _effect(criterion: Criterion, arms: Arms, scale: Scale, steps: tuple[float, float]) -> Effect:
+    found, bound = shifted(arms, scale, steps, CONFIDENCE)
     back = _ratio if scale is Scale.RATIO else float
     low, high = (
         back(float(end)) if math.isfinite(end) else None for end in (found.low, found.high)

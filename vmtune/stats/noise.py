@@ -69,7 +69,7 @@ def calibrate(
             else "calibrate metrics that are measured",
         )
     scale, _ = scale_of(arms)
-    found, _ = shifted(arms, scale, 0.0, SHARE_BELOW)
+    found, _ = shifted(arms, scale, (0.0, 0.0), SHARE_BELOW)
     observed = abs(float(found.estimate))
     by_chance = float(np.quantile(np.abs(_by_chance(arms, scale)), SHARE_BELOW))
     floor = max(observed, by_chance * _caution(arms))

@@ -146,19 +146,67 @@ def test_the_interval_of_the_ratio_of_medians_holds_it(size: int) -> None:
 
 def test_values_within_a_step_keep_their_widest_spans_and_others_are_dithered() -> None:
     same = Sample.of("a", [3.0] * 10), Sample.of("b", [3.0] * 10)
-    assert spread_out(*same, 1.0) == (*same, 1.0)
+    assert spread_out(*same, 1.0) == (*same, (1.0, 1.0))
     apart = Sample.of("a", [2.0, 3, 4, 3, 3, 2, 4, 3]), Sample.of("b", [4.0, 5, 6, 5, 5, 4, 6, 5])
-    a, b, step = spread_out(*apart, 1.0)
-    assert step == 0
+    a, b, steps = spread_out(*apart, 1.0)
+    assert steps == (0, 0)
     for before, after in zip(apart, (a, b), strict=True):
         moved = [
             abs((o.value or 0) - (was.value or 0))
             for was, o in zip(before.observations, after.observations, strict=True)
         ]
         assert max(moved) <= 0.5
-    assert spread_out(*apart, 1.0) == (a, b, 0.0)  # the same data, the same figures
+    assert spread_out(*apart, 1.0) == (a, b, (0.0, 0.0))  # the same data, the same figures
     wide = Sample.of("a", [300.0, 340, 380, 420]), Sample.of("b", [310.0, 345, 385, 425])
-    assert spread_out(*wide, 1.0) == (*wide, 0.0)
+    assert spread_out(*wide, 1.0) == (*wide, (0.0, 0.0))
+    # Each arm by itself: what one does not show does not count against the other.
+    assert spread_out(same[0], apart[1], 1.0) == (same[0], b, (1.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3.0] * 9 + [8],  # one run of another kind
+        [3.0] * 17 + [8, 9, 8],
+        [3.0] * 8 + [8, 9],
+        [3.0] * 8 + [4] * 2,  # of 3.48 to 3.51, or of 2.9 to 3.9
+    ],
+)
+def test_runs_that_may_lie_within_a_step_keep_their_widest_spans(values: list[float]) -> None:
+    arms = Sample.of("a", values), Sample.of("b", values)
+    assert spread_out(*arms, 1.0) == (*arms, (1.0, 1.0))
+
+
+def test_limits_show_nothing_of_the_spread() -> None:
+    """Of runs that were given up, or count as the worst."""
+    known = [Observation(3.0)] * 8
+    for lost in (Observation(9.0, censored=True), Observation(1.0, below=True)):
+        arms = Sample("a", (*known, *[lost] * 8)), Sample("b", (*known, *[lost] * 8))
+        assert spread_out(*arms, 1.0) == (*arms, (1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("a_ms", "spread", "outliers"),
+    [(2.45, 0.01, 0.1), (2.45, 0.02, 0.0), (2.45, 0.02, 0.1), (3.45, 0.006, 0.1)],
+)
+@pytest.mark.parametrize("blocks", [True, False])
+def test_rounding_to_two_milliseconds_is_no_verdict(
+    blocks: bool, a_ms: float, spread: float, outliers: float
+) -> None:
+    """Arms 0.1 ms apart, within the margin, that are read a whole millisecond apart; one run in ten
+    takes more than twice as long."""
+    random = np.random.default_rng(11)
+    criterion = Criterion("downtime_ms", resolution=1.0, least_difference=0.1)
+    wrong = 0
+    for _ in range(40):
+        values = np.array([[a_ms], [a_ms + 0.1]]) * np.exp(spread * random.normal(size=(2, 20)))
+        a, b = np.rint(np.where(random.random((2, 20)) < outliers, 2.2 * values, values))
+        arms = (
+            Sample.of("a", a.tolist(), blocks=blocks),
+            Sample.of("b", b.tolist(), blocks=blocks),
+        )
+        wrong += compare(*arms, criterion).verdict is Verdict.WORSE
+    assert wrong <= 2
 
 
 def test_half_as_much_again_of_3_ms_is_found_in_whole_milliseconds() -> None:
