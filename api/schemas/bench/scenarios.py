@@ -11,7 +11,7 @@ from pydantic import Field
 from vmtune.api.schemas.common import Model, Page, Texts, Values, texts_of
 from vmtune.bench.model.kinds import ScenarioKind
 from vmtune.bench.model.metrics.metric import Direction, Group, Metric
-from vmtune.bench.model.metrics.table import HEADLINE, METRICS_OF
+from vmtune.bench.model.metrics.table import HEADLINE, METRICS_OF, SUCCESS
 from vmtune.bench.model.scenario.any_kind import kind_of, to_json
 from vmtune.bench.model.settable import settable
 from vmtune.bench.services.runs.scenarios import OfferedScenario
@@ -87,6 +87,7 @@ class MetricView(Model):
     headline: bool = Field(
         description="It is one of the most important metrics, which tables show first."
     )
+    success: bool = Field(description="It says whether a run succeeded: 1, or 0.")
     description: str = Field(description="What it measures, and what starts and ends it.")
 
     @classmethod
@@ -96,6 +97,7 @@ class MetricView(Model):
             kind=next(kind for kind, table in METRICS_OF.items() if metric.name in table),
             better=metric.direction,
             headline=metric.name in HEADLINE,
+            success=metric.name in SUCCESS.values(),
         )
 
 

@@ -1606,6 +1606,7 @@ class MetricView(TypedDict):
     better: Direction
     group: Group
     headline: bool
+    success: bool
     description: str
 
 

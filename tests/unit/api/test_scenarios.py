@@ -147,6 +147,8 @@ async def test_metrics_are_explained(bench: Api) -> None:
     assert [item["name"] for item in found] == list(METRICS)
     assert [item["name"] for item in found if item["headline"]] == [
         name for name in METRICS if name in HEADLINE]  # fmt: skip
+    told = {item["name"] for item in found if item["success"]}
+    assert told == {"converged", "load_completed", "booted", "updates_timed"}
     one = await bench.get("/run-metrics/downtime_ms")
     assert (one["unit"], one["better"]) == ("ms", "lower")
     assert "Begins" in one["description"]

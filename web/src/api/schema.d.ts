@@ -6845,6 +6845,11 @@ export interface components {
              */
             headline: boolean;
             /**
+             * Success
+             * @description It says whether a run succeeded: 1, or 0.
+             */
+            success: boolean;
+            /**
              * Description
              * @description What it measures, and what starts and ends it.
              */

@@ -9,8 +9,8 @@ import { MetricName } from "../bench/MetricName";
 import { Section } from "../bench/Section";
 
 /** A share of one run is no number: it is so, or it is not. */
-export function said(row: Pick<Schemas["MetricView"], "name" | "unit">, value: number): string {
-  if (row.name === "completed") return value === 1 ? "yes" : "no";
+export function said(row: Pick<Schemas["MetricView"], "success" | "unit">, value: number): string {
+  if (row.success) return value === 1 ? "yes" : "no";
   return measure(value, row.unit);
 }
 

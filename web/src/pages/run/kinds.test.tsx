@@ -24,6 +24,7 @@ function metric(
     better: "lower",
     group: "time",
     headline: true,
+    success: false,
     description: name,
   };
 }
