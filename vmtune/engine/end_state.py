@@ -45,6 +45,7 @@ class Evidence:
     :param interrupted: a libvirt of either side went away meanwhile.
     :param switched: QEMU was seen in post-copy.
     :param anothers: what migrates the VM is not this migration, which never began.
+    :param refused: the answer to this process's own call to start it.
     """
 
     handle: MigrationHandle | None = None
@@ -54,6 +55,7 @@ class Evidence:
     interrupted: bool = False
     anothers: bool = False
     switched: bool = False
+    refused: CommandRefused | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +103,8 @@ async def find_end(
         return End(stopped, why)
     if evidence.anothers:
         return End(stopped, NEVER_BEGAN)
-    if isinstance(error, CommandRefused) and evidence.snapshot is None:
-        return End(stopped, str(error))
+    if evidence.refused is not None:
+        return End(stopped, str(evidence.refused))
     end = await ask_both(record, stopped, evidence, source, destination)
     if end.state is not stopped and end.state is MigrationState.CANCELLED and evidence.interrupted:
         return End(stopped, ENDED_BY_RESTART)

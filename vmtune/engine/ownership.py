@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TypeVar
 
+from vmtune.engine import asking
+from vmtune.engine.asking import ask_again
 from vmtune.engine.context import Clock
 from vmtune.engine.notes import Hosts
 from vmtune.errors import NotFound, VmtuneError
+from vmtune.hypervisor.protocol import Driver
 from vmtune.model.migration.record import Migration, MigrationState, Trigger
 
 BEGINS_WITHIN_S = 3.0
@@ -18,6 +23,7 @@ CALLED_WITHIN_S = 30.0
 it: before the call both hosts are asked, and a host that hangs takes its time."""
 _CLOCKS_DIFFER_S = 1.0
 _LOOK_EVERY_S = 0.1
+_T = TypeVar("_T")
 
 
 class Ownership:
@@ -30,16 +36,18 @@ class Ownership:
 
     async def runs(self, record: Migration, *, called_here: bool) -> bool:
         """Whether the record's migration runs. One that was just being started is given
-        :data:`BEGINS_WITHIN_S`, since its call may be under way still.
+        :data:`BEGINS_WITHIN_S`, since its call may be under way still. A source that does not
+        answer is asked for as long as one that is watched.
 
         :param called_here: this process has called it.
         :return: False, too, if what runs is another client's.
+        :raise VmtuneError: the source does not say.
         """
         starting = not called_here and record.state is MigrationState.STARTING
         deadline = self._clock.now() + (BEGINS_WITHIN_S if starting else 0)
         while True:
             try:
-                snapshot = await (await self._hosts.source()).migration(record.vm)
+                snapshot = await self._ask_source(lambda source: source.migration(record.vm))
             except NotFound:
                 return False
             if snapshot.status.running or self._clock.now() >= deadline:
@@ -63,9 +71,17 @@ class Ownership:
         if record.started_at is None or self._anothers:
             return self._anothers
         with suppress(VmtuneError):
-            for_ms = await (await self._hosts.source()).migrating_ms(record.vm)
+            for_ms = await self._ask_source(lambda source: source.migrating_ms(record.vm))
             since_s = (datetime.now(UTC) - record.started_at).total_seconds()
             if for_ms is not None and since_s >= 0:  # else the clock was set back
                 after_s = since_s - for_ms / 1000
                 self._anothers = not -_CLOCKS_DIFFER_S <= after_s <= CALLED_WITHIN_S
         return self._anothers
+
+    async def _ask_source(self, ask: Callable[[Driver], Awaitable[_T]]) -> _T:
+        """What the source answers."""
+
+        async def asked() -> _T:
+            return await ask(await self._hosts.source())
+
+        return await ask_again(asked, asking.LOST_AFTER_S)

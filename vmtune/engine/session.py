@@ -150,6 +150,7 @@ class MigrationSession:
         self._active = False
         self._cancelling_since: float | None = None
         self._switched = False
+        self._refused: CommandRefused | None = None
         self._felt = Felt()
         self._ownership = Ownership(hosts, self._clock)
         self._postcopy = PostcopyWatch(hosts, notes, self._clock)
@@ -261,7 +262,11 @@ class MigrationSession:
             self._note_prior,
             images if plan.disks else None,
         )
-        self.handle = await source.start_migration(order, destination)
+        try:
+            self.handle = await source.start_migration(order, destination)
+        except CommandRefused as refusal:
+            self._refused = refusal
+            raise
         if await self.hosts.connection() is not Connection.LIBVIRT:
             # All is set by now, and stays until it is reset: proven however soon it ends.
             await self.read_back(final=False)
@@ -334,6 +339,7 @@ class MigrationSession:
             interrupted=await self._was_interrupted(),
             anothers=await self._ownership.is_anothers(record, called_here=self.handle is not None),
             switched=self._switched or any(sample.status.in_postcopy for sample in earlier),
+            refused=self._refused,
         )
         record = await self.notes.record()
         end = await finalize(record, self.hosts, evidence, self.tunables, reapply)

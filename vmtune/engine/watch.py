@@ -9,11 +9,12 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown
+from vmtune.engine import asking
+from vmtune.engine.asking import SILENCE
+from vmtune.errors import CommandRefused, NotFound, OutcomeUnknown
 from vmtune.hypervisor.protocol import Driver, EventKind, MigrationHandle
 from vmtune.model.migration.record import QemuStatus, Sample, Snapshot
 
-_LOST_AFTER_S = 30.0
 _FIGURES_WITHIN_S = 2.0
 _STANDS_EVERY_S = 1.0
 """How often a migration is looked at that is paused in post-copy."""
@@ -71,9 +72,9 @@ async def watch(
                 silent_since = None
             except NotFound:
                 return WatchEnd(last, gone=True)
-            except (HostUnreachable, OutcomeUnknown, CommandRefused):
+            except SILENCE:
                 silent_since = silent_since or time.monotonic()
-                if over or time.monotonic() - silent_since > _LOST_AFTER_S:
+                if over or time.monotonic() - silent_since > asking.LOST_AFTER_S:
                     return WatchEnd(last, gone=False)
             else:
                 if handle is not None and not handle.begun:
@@ -123,7 +124,7 @@ async def _with_figures(driver: Driver, vm: UUID, snapshot: Snapshot) -> Snapsho
         await asyncio.sleep(0.05)
         try:
             snapshot = await driver.migration(vm)
-        except (NotFound, HostUnreachable, OutcomeUnknown, CommandRefused):
+        except (NotFound, *SILENCE):
             break
     return snapshot
 

@@ -323,6 +323,17 @@ async def test_one_that_libvirt_refused_to_begin_has_failed_whatever_another_mig
     assert source.looks == 0
 
 
+async def test_a_source_that_was_busy_for_a_moment_is_no_refused_start() -> None:
+    """Only the answer to the call that starts it says that nothing began."""
+    busy = CommandRefused("cannot acquire state change lock", code="busy")
+    active = (VmState.RUNNING, QemuStatus.ACTIVE)
+    asked = cast(Driver, Host(active)), cast(Driver, Host(ARRIVING))
+    end = await find_end(make_migration(), Evidence(error=busy), *asked)
+    assert (end.state, end.why) == (MigrationState.UNKNOWN, "QEMU says that it is active")
+    refused = await find_end(make_migration(), Evidence(error=busy, refused=busy), *asked)
+    assert (refused.state, refused.why) == (MigrationState.FAILED, str(busy))
+
+
 @pytest.mark.parametrize("begun", [True, False])
 async def test_what_corrects_a_refusal_is_told_with_it(begun: bool) -> None:
     class Refused:

@@ -10,7 +10,7 @@ import pytest
 
 from vmtune.engine import watch as watching_module
 from vmtune.engine.watch import watch
-from vmtune.errors import CommandRefused
+from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.protocol import DriverEvent
 from vmtune.model.migration.record import QemuStatus, Snapshot, read_query_migrate
 
@@ -44,6 +44,31 @@ class Cancelled:
     async def events(self) -> AsyncGenerator[DriverEvent, None]:
         await asyncio.Event().wait()
         yield DriverEvent  # type: ignore[misc] # never reached: it makes this a generator
+
+
+class Silent(Cancelled):
+    """A driver that does not answer the first question."""
+
+    def __init__(self, silence: VmtuneError) -> None:
+        self._silence = silence
+
+    async def migration(self, *_: Any) -> Snapshot:
+        self.asked += 1
+        if self.asked == 1:
+            raise self._silence
+        return Snapshot(QemuStatus.NONE)
+
+
+@pytest.mark.parametrize("silence", [HostUnreachable, MonitorBusy, OutcomeUnknown, CommandRefused])
+async def test_a_source_that_is_silent_for_a_moment_is_watched_on(
+    silence: type[VmtuneError],
+) -> None:
+    async def on_snapshot(_: Snapshot) -> None:
+        pass
+
+    driver = Silent(silence("not now"))
+    end = await watch(driver, uuid4(), 100, on_snapshot)  # type: ignore[arg-type] # what it needs
+    assert (end.snapshot, driver.asked) == (Snapshot(QemuStatus.NONE), 2)
 
 
 async def test_it_is_over_when_the_starter_has_put_back_what_it_set() -> None:

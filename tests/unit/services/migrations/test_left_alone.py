@@ -8,8 +8,9 @@ import pytest
 
 from tests.support.simulated.fakes import VM
 from tests.support.simulated.world import World, after_death, assemble
+from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, VmtuneError
 from vmtune.hypervisor.protocol import MigrateOrder
-from vmtune.model.migration.record import MigrationState
+from vmtune.model.migration.record import MigrationState, Snapshot
 from vmtune.model.migration.steps import AfterIterations, Step, StepAction
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
 
@@ -25,7 +26,7 @@ async def test_a_source_that_dies_is_no_success(it: World) -> None:
 async def test_hosts_that_go_silent_make_it_unknown_until_they_answer(
     it: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vmtune.engine.watch._LOST_AFTER_S", 0.1)
+    monkeypatch.setattr("vmtune.engine.asking.LOST_AFTER_S", 0.1)
     monkeypatch.setattr("vmtune.engine.end_state.AGREES_WITHIN_S", 0.1)
     record = await it.begin()
     it.source.lose()
@@ -71,6 +72,47 @@ async def test_a_migration_is_found_again_by_the_next_service(it: World) -> None
     assert moments[-1] >= int(before_ms), "time goes on from the migration's start"
     starts = [c for c, _ in it.source.commands if c == "migrate"]
     assert len(starts) == 1
+
+
+@pytest.mark.parametrize(
+    "silence",
+    [
+        CommandRefused("cannot acquire state change lock", code="busy"),
+        HostUnreachable("its libvirt starts again"),
+        MonitorBusy("another client holds the monitor"),
+    ],
+)
+async def test_a_source_that_is_silent_as_the_next_service_starts_is_asked_again(
+    it: World, monkeypatch: pytest.MonkeyPatch, silence: VmtuneError
+) -> None:
+    monkeypatch.setattr("vmtune.engine.end_state.AGREES_WITHIN_S", 0)
+    record = await it.begin()
+    await it.jobs.stop()
+    await it.hosts.close()
+    source = it.drivers["a"]
+    real = source.migration
+    looks = 0
+
+    async def migration(vm: UUID, at_ms: int = 0) -> Snapshot:
+        nonlocal looks
+        looks += 1
+        if looks < 3:
+            raise silence
+        return await real(vm, at_ms)
+
+    monkeypatch.setattr(source, "migration", migration)
+    reborn = assemble(
+        it.store, it.drivers, lambda host: it.drivers[host.name], after_death(it.jobs)
+    )
+    await reborn.jobs.start()
+    try:
+        await it.until(lambda: looks > 4 or it.store.migrations.get(record.id).state.ended)
+        assert it.store.migrations.get(record.id).state is MigrationState.ACTIVE
+        it.source.parameters["max-bandwidth"] = 0
+        done = await reborn.ended(record)
+    finally:
+        await reborn.jobs.stop()
+    assert (done.state, done.failure) == (MigrationState.COMPLETED, "")
 
 
 async def test_a_start_that_nobody_saw_is_never_repeated(it: World) -> None:
