@@ -34,6 +34,7 @@ RETRY_S = 0.2
 AGREES_WITHIN_S = 5.0
 _REPORTED = "; it was reported as failed: "
 _LIBVIRT_ENDS_WITHIN_S = 60.0
+_BEGUN = (MigrationState.ACTIVE, MigrationState.POSTCOPY_PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,8 @@ async def ask_both(
 def _had_begun(record: Migration) -> bool:
     """Whether the source's QEMU was seen to migrate. One that has sent the guest nowhere is then
     another: the guest has left, and come back while nobody looked."""
-    return record.trigger is Trigger.OBSERVED or record.state is MigrationState.ACTIVE
+    began = record.active_at is not None or record.state in _BEGUN
+    return began or record.trigger is Trigger.OBSERVED
 
 
 async def is_lost(vm: UUID, source: Driver, destination: Driver | None) -> bool:

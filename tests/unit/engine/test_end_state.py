@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
 
@@ -111,6 +112,8 @@ BACK: Said = (VmState.RUNNING, QemuStatus.COMPLETED)
 @pytest.mark.parametrize("known", [
     {"trigger": Trigger.OBSERVED, "state": MigrationState.STARTING},
     {"state": MigrationState.ACTIVE},
+    {"state": MigrationState.POSTCOPY_PAUSED},
+    {"state": MigrationState.UNKNOWN, "active_at": datetime.now(UTC)},
 ])  # fmt: skip
 async def test_one_whose_guest_has_come_back_since_has_not_failed(known: dict[str, Any]) -> None:
     record = make_migration(**known)
@@ -119,8 +122,11 @@ async def test_one_whose_guest_has_come_back_since_has_not_failed(known: dict[st
     assert (end.state, end.came_back) == (MigrationState.COMPLETED, True)
 
 
-async def test_one_that_never_began_has_not_left_though_its_guest_once_arrived() -> None:
-    record = make_migration(state=MigrationState.STARTING)
+@pytest.mark.parametrize("state", [MigrationState.STARTING, MigrationState.UNKNOWN])
+async def test_one_that_never_began_has_not_left_though_its_guest_once_arrived(
+    state: MigrationState,
+) -> None:
+    record = make_migration(state=state)
     source, destination = cast(Driver, Host(BACK)), cast(Driver, Host(LEFT))
     end = await ask_both(record, MigrationState.FAILED, Evidence(), source, destination)
     assert (end.state, end.came_back) == (MigrationState.FAILED, False)
