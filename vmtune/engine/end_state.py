@@ -46,6 +46,7 @@ class Evidence:
     :param interrupted: a libvirt of either side went away meanwhile.
     :param switched: QEMU was seen in post-copy.
     :param anothers: what migrates the VM is not this migration, which never began.
+    :param may_abort: what migrates the VM is this migration: a request to abort it is carried out.
     :param refused: the answer to this process's own call to start it.
     """
 
@@ -56,6 +57,7 @@ class Evidence:
     interrupted: bool = False
     anothers: bool = False
     switched: bool = False
+    may_abort: bool = True
     refused: CommandRefused | None = None
 
 
@@ -153,7 +155,7 @@ async def ask_both(
     destination: Driver | None,
 ) -> End:
     """Query both hosts, again while they are not done. A migration that began despite an earlier
-    abort request is aborted here.
+    abort request is aborted here, where it is certain that it is this one which runs.
 
     Each round is several questions, and a VM may go from one host to the other between two of
     them: that a migration did not complete is believed only when a second round says the same.
@@ -163,7 +165,8 @@ async def ask_both(
     while True:
         here, there = await asyncio.gather(_ask(source, record.vm), _ask(destination, record.vm))
         here = _with_memory(here, evidence)
-        if stopped is MigrationState.CANCELLED and here.status is not None and here.status.running:
+        asked = stopped is MigrationState.CANCELLED and evidence.may_abort
+        if asked and here.status is not None and here.status.running:
             with suppress(VmtuneError):
                 await source.abort_migration(record.vm)
         end = conclude(here, there, stopped)

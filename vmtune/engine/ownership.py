@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -13,7 +12,8 @@ from vmtune.engine.context import Clock
 from vmtune.engine.notes import Hosts
 from vmtune.errors import NotFound, VmtuneError
 from vmtune.hypervisor.protocol import Driver
-from vmtune.model.migration.record import Migration, MigrationState, Trigger
+from vmtune.model.migration.record import AbortState, Migration, MigrationState, Trigger
+from vmtune.model.migration.steps import StepAction
 
 BEGINS_WITHIN_S = 3.0
 """How long after a restart a migration may take to show that was ordered just before. libvirt
@@ -47,7 +47,9 @@ class Ownership:
         deadline = self._clock.now() + (BEGINS_WITHIN_S if starting else 0)
         while True:
             try:
-                snapshot = await self._ask_source(lambda source: source.migration(record.vm))
+                snapshot = await self._ask_source(
+                    lambda source: source.migration(record.vm), asking.LOST_AFTER_S
+                )
             except NotFound:
                 return False
             if snapshot.status.running or self._clock.now() >= deadline:
@@ -68,20 +70,38 @@ class Ownership:
             return False  # another client's from the beginning, and begun before it was seen
         if called_here or record.state is not MigrationState.STARTING:
             return False
-        if record.started_at is None or self._anothers:
-            return self._anothers
-        with suppress(VmtuneError):
-            for_ms = await self._ask_source(lambda source: source.migrating_ms(record.vm))
-            since_s = (datetime.now(UTC) - record.started_at).total_seconds()
-            if for_ms is not None and since_s >= 0:  # else the clock was set back
-                after_s = since_s - for_ms / 1000
-                self._anothers = not -_CLOCKS_DIFFER_S <= after_s <= CALLED_WITHIN_S
+        if not self._anothers:
+            self._anothers = await self._has_its_age(record, asking.LOST_AFTER_S) is False
         return self._anothers
 
-    async def _ask_source(self, ask: Callable[[Driver], Awaitable[_T]]) -> _T:
+    async def may_abort(self, record: Migration) -> bool:
+        """Whether what runs is the record's, so that an abort of the record is for that. Where its
+        end was not seen, the VM may migrate anew by now, and only its age tells."""
+        if record.state is not MigrationState.UNKNOWN:
+            return True
+        asked = record.abort is AbortState.REQUESTED or record.did(StepAction.ABORT) is not None
+        return asked and await self._has_its_age(record) is True
+
+    async def _has_its_age(self, record: Migration, within_s: float = 0) -> bool | None:
+        """Whether what runs began when the record's was called; None where that is not known.
+
+        :param within_s: for how long a source is asked again that does not answer.
+        """
+        if record.started_at is None:
+            return None
+        try:
+            for_ms = await self._ask_source(lambda source: source.migrating_ms(record.vm), within_s)
+        except VmtuneError:
+            return None
+        since_s = (datetime.now(UTC) - record.started_at).total_seconds()
+        if for_ms is None or since_s < 0:  # the clock was set back
+            return None
+        return -_CLOCKS_DIFFER_S <= since_s - for_ms / 1000 <= CALLED_WITHIN_S
+
+    async def _ask_source(self, ask: Callable[[Driver], Awaitable[_T]], within_s: float) -> _T:
         """What the source answers."""
 
         async def asked() -> _T:
             return await ask(await self._hosts.source())
 
-        return await ask_again(asked, asking.LOST_AFTER_S)
+        return await ask_again(asked, within_s)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Container
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -316,12 +316,16 @@ class MigrationSession:
         await self.notes.save(MigrationFields(outcomes=tuple(outcomes)))
 
     async def finalize(
-        self, reapply: CarryOver, error: VmtuneError | None = None
+        self,
+        reapply: CarryOver,
+        error: VmtuneError | None = None,
+        stays: Container[str] = (),
     ) -> MigrationFields:
         """What completes the record; see :func:`vmtune.engine.finalize.finalize`. A step that was
         under way when the process ended is unknown from now on.
 
         :param error: why a part of the session broke off.
+        :param stays: tunables that something newer has set: they are not restored.
         """
         await self._origin.afterwards(self)
         record = await self.notes.record()
@@ -339,9 +343,12 @@ class MigrationSession:
             interrupted=await self._was_interrupted(),
             anothers=await self._ownership.is_anothers(record, called_here=self.handle is not None),
             switched=self._switched or any(sample.status.in_postcopy for sample in earlier),
+            may_abort=await self._ownership.may_abort(record),
             refused=self._refused,
         )
         record = await self.notes.record()
+        ours = tuple(change for change in record.journal if change.tunable not in stays)
+        record = replace(record, journal=ours)
         end = await finalize(record, self.hosts, evidence, self.tunables, reapply)
         totals = end.get("totals")
         if record.intent is not None and totals is not None:

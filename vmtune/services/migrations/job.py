@@ -5,7 +5,7 @@ libvirt, and continues from there."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Container, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -37,6 +37,11 @@ from vmtune.services.tuning.profiles import DesiredValues
 from vmtune.storage import Store
 
 log = structlog.get_logger(__name__)
+
+_SUPERSEDED = (
+    "its end was not seen, and the VM has migrated again since: its hosts can no longer say how it "
+    "ended, and nothing of it is restored"
+)
 
 
 @dataclass(slots=True)
@@ -140,29 +145,41 @@ class MigrationJob:
         if not (await run.notes.record()).state.ended:
             await run.notes.save(await self._end(run))
 
-    async def _end(self, run: _Run) -> MigrationFields:
+    async def _end(self, run: _Run, stays: Container[str] = ()) -> MigrationFields:
         record = await run.notes.record()
         if not record.destination:
             found = await self._hosts.find_other(record)
             if found:
                 await run.notes.save(MigrationFields(destination=found))
-        return await run.session.finalize(self._applications.reapply, run.error)
+        return await run.session.finalize(self._applications.reapply, run.error, stays)
 
     async def settle_unknown(self) -> None:
         """Look again at migrations whose end could not be seen when they ended."""
         for record in await asyncio.to_thread(self._store.migrations.unsettled):
-            if not self._hosts.drives(record.source):
-                continue
-            run = self._new(record.id)
-            fields = await self._end(run)
-            if fields.get("state") not in (MigrationState.POSTCOPY_PAUSED, MigrationState.UNKNOWN):
-                await run.notes.save(fields)
-                continue
-            # It has ended for its job, so its state stays: what it is now is said.
-            told = {name: fields[name] for name in ("failure", "problems") if name in fields}
-            told["failure"] = with_report(record.failure, str(told["failure"]))
-            if told["failure"] != record.failure or "problems" in told:
-                await run.notes.save(cast(MigrationFields, told))
+            if self._hosts.drives(record.source):
+                with bound_contextvars(migration_id=str(record.id)):
+                    await self._settle(record)
+
+    async def _settle(self, record: Migration) -> None:
+        """Look again at one whose end is unknown, and which no longer has the VM to itself: what an
+        application has set since stays, and the hosts of a VM that has migrated again speak of
+        that migration."""
+        since = await asyncio.to_thread(self._store.migrations.since, record)
+        if since.busy:
+            return
+        run = self._new(record.id)
+        if since.migration is not None:
+            fields = MigrationFields(state=record.state, failure=_SUPERSEDED)
+        else:
+            fields = await self._end(run, since.applied)
+        if fields["state"] not in (MigrationState.POSTCOPY_PAUSED, MigrationState.UNKNOWN):
+            await run.notes.save(fields)
+            return
+        # It has ended for its job, so its state stays: what it is now is said.
+        told = {name: fields[name] for name in ("failure", "problems") if name in fields}
+        told["failure"] = with_report(record.failure, str(told["failure"]))
+        if told["failure"] != record.failure or "problems" in told:
+            await run.notes.save(cast(MigrationFields, told))
 
     async def settle_orphans(self, jobs: JobEngine) -> None:
         """Finalize migrations that no job runs any more: its own record could not be written (a

@@ -42,6 +42,7 @@ from vmtune.storage.repositories.migration_series import MigrationSeries, no_mig
 from vmtune.storage.repositories.operations import Operation
 from vmtune.storage.repositories.reach import within
 from vmtune.storage.repositories.searching import has_part
+from vmtune.storage.repositories.since import Since, since
 from vmtune.storage.series.chunks import ROUNDS, SAMPLES
 from vmtune.storage.tables.core import (
     INTENT_BROKEN,
@@ -353,6 +354,11 @@ class MigrationRepository(MigrationSeries):
     def unsettled(self) -> tuple[Migration, ...]:
         """Those whose end is unknown, oldest first: to be checked again."""
         return self._in_states(MigrationState.UNKNOWN)
+
+    def since(self, record: Migration) -> Since:
+        """What has happened to a migration's VM since, which it has to leave alone."""
+        with self._database.read() as session:
+            return since(session, record)
 
     def with_samples(
         self, id: UUID, after_ms: int = -1, limit: int | None = None, known: Hashable = None
