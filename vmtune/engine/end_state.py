@@ -163,7 +163,9 @@ async def ask_both(
     deadline = time.monotonic() + AGREES_WITHIN_S
     before: End | None = None
     while True:
-        here, there = await asyncio.gather(_ask(source, record.vm), _ask(destination, record.vm))
+        here, there = await asyncio.gather(
+            _ask(source, record.vm), _ask_destination(destination, record)
+        )
         here = _with_memory(here, evidence)
         asked = stopped is MigrationState.CANCELLED and evidence.may_abort
         if asked and here.status is not None and here.status.running:
@@ -191,9 +193,11 @@ def _had_begun(record: Migration) -> bool:
     return began or record.trigger is Trigger.OBSERVED
 
 
-async def is_lost(vm: UUID, source: Driver, destination: Driver | None) -> bool:
+async def is_lost(record: Migration, source: Driver, destination: Driver | None) -> bool:
     """Whether the guest was on a destination whose QEMU is gone: nothing is left to recover."""
-    here, there = await asyncio.gather(_ask(source, vm), _ask(destination, vm))
+    here, there = await asyncio.gather(
+        _ask(source, record.vm), _ask_destination(destination, record)
+    )
     return guest_state(here, there) is Guest.LOST
 
 
@@ -305,9 +309,22 @@ def _why_open(here: HostView, there: HostView) -> str:
     return "the source has sent all of it, and the destination does not have it"
 
 
-async def _ask(driver: Driver | None, vm: UUID) -> HostView:
-    if driver is None:
-        return HostView(nowhere=True)
+def removed(host: str) -> str:
+    """Why a host cannot be asked that there is no more."""
+    return f"{host} was removed"
+
+
+async def _ask_destination(driver: Driver | None, record: Migration) -> HostView:
+    """The destination's answer. The one of an observed migration is only where it was looked for:
+    once that is removed, it is not known where the VM went."""
+    if driver is not None:
+        return await _ask(driver, record.vm)
+    if record.destination and record.trigger is Trigger.VMTUNE:
+        return HostView(silent=removed(record.destination))
+    return HostView(nowhere=True)
+
+
+async def _ask(driver: Driver, vm: UUID) -> HostView:
     try:
         vms = await driver.list_vms()
     except VmtuneError as error:

@@ -72,7 +72,7 @@ class Hosts(Protocol):
         """
 
     async def destination(self) -> Driver | None:
-        """The destination; None if the VM's destination is unknown.
+        """The destination; None if it is unknown, or is no host of vmtune's any more.
 
         :raise VmtuneError: there is no driver of it here.
         """

@@ -146,7 +146,7 @@ class PostcopyWatch:
         lost = False
         with suppress(TimeoutError):  # its main loop waits for a page: it is there
             async with asyncio.timeout(_DESTINATION_ANSWERS_WITHIN_S):
-                lost = await is_lost(record.vm, source, destination)
+                lost = await is_lost(record, source, destination)
         if lost and self._lost:
             raise GuestLost
         self._lost = lost

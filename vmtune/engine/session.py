@@ -245,10 +245,11 @@ class MigrationSession:
         """
         if self._controllers.unprotected:
             refuse_without_reaper(await self.notes.record(), self._controllers.report)
+        source, destination = await self.hosts.source(), await self.hosts.destination()
+        if destination is None:
+            raise NotFound("the destination was removed", field="destination")
         fields = MigrationFields(state=MigrationState.STARTING, started_at=datetime.now(UTC))
         record = await self.notes.save(fields)
-        source, destination = await self.hosts.source(), await self.hosts.destination()
-        assert destination is not None, "vmtune starts no migration without one"
         self._started = self._clock.now()
         controllers = self._controllers
         controllers.migration_starts(self._started)

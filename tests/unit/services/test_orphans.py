@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from tests.support.simulated.fakes import VM
 from tests.support.simulated.world import World, world
-from vmtune.errors import SetupError
+from vmtune.errors import CommandRefused, SetupError
 from vmtune.model.migration.record import MigrationState
 from vmtune.services import retry
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
@@ -35,6 +36,40 @@ async def test_a_migration_without_its_job_is_settled_at_the_second_look(it: Wor
         MigrationState.FAILED,
         "it was stopped before it began",
     )
+
+
+async def test_an_orphan_to_a_host_that_is_gone_keeps_no_other_from_being_settled(
+    it: World,
+) -> None:
+    begin = it.store.migrations.begin
+    gone = begin(vm=uuid4(), vm_name="x", source="a", destination="gone")
+    it.store.migrations.update(gone.id, state=MigrationState.PREPARING)
+    good = begin(vm=VM, vm_name="vm", source="a", destination="b")
+    for _ in range(2):
+        await it.job.settle_orphans(it.jobs)
+    states = [it.store.migrations.get(record.id).state for record in (gone, good)]
+    assert states == [MigrationState.FAILED, MigrationState.FAILED]
+
+
+async def test_an_orphan_that_cannot_be_settled_keeps_no_other_from_it(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = (
+        it.store.migrations.begin(vm=vm, vm_name="vm", source="a", destination="b")
+        for vm in (uuid4(), VM)
+    )
+    real = it.job.finalize
+
+    async def finalize(job_id: str) -> None:
+        if job_id == str(bad.id):
+            raise CommandRefused("no")
+        await real(job_id)
+
+    monkeypatch.setattr(it.job, "finalize", finalize)
+    for _ in range(2):
+        await it.job.settle_orphans(it.jobs)
+    assert it.store.migrations.get(bad.id).state is MigrationState.QUEUED
+    assert it.store.migrations.get(good.id).state is MigrationState.FAILED
 
 
 async def test_a_migration_that_is_carried_is_no_orphan(it: World) -> None:

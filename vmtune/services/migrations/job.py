@@ -5,8 +5,8 @@ libvirt, and continues from there."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Container, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Container, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import cast
 from uuid import UUID
@@ -14,11 +14,11 @@ from uuid import UUID
 import structlog
 from structlog.contextvars import bind_contextvars, bound_contextvars
 
-from vmtune.engine.end_state import with_report
+from vmtune.engine.end_state import removed, with_report
 from vmtune.engine.observed import Observed
 from vmtune.engine.recovery import recover
 from vmtune.engine.session import MigrationSession, Origin, Started
-from vmtune.errors import Conflict, NotFound, OutcomeUnknown, VmtuneError
+from vmtune.errors import Conflict, NotFound, OutcomeUnknown, TakenOver, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.jobs.base import JobEngine, Phase
 from vmtune.jobs.kinds import MIGRATION_KIND, OBSERVED_KIND
@@ -27,6 +27,7 @@ from vmtune.model.migration.record import Migration, MigrationFields, MigrationS
 from vmtune.model.plan.plan import Plan, refuse
 from vmtune.services.events import EventBus
 from vmtune.services.hosts.hosts import HostService
+from vmtune.services.metrics import telemetry
 from vmtune.services.migrations.admission import Admission
 from vmtune.services.migrations.departures import Departures
 from vmtune.services.migrations.records import DurableNotes, MigrationRecords
@@ -35,6 +36,7 @@ from vmtune.services.tuning.applications import ApplyService
 from vmtune.services.tuning.planning import PlanService
 from vmtune.services.tuning.profiles import DesiredValues
 from vmtune.storage import Store
+from vmtune.storage.repositories.since import Since
 
 log = structlog.get_logger(__name__)
 
@@ -157,19 +159,19 @@ class MigrationJob:
         """Look again at migrations whose end could not be seen when they ended."""
         for record in await asyncio.to_thread(self._store.migrations.unsettled):
             if self._hosts.drives(record.source):
-                with bound_contextvars(migration_id=str(record.id)):
+                with _by_itself(record):
                     await self._settle(record)
 
     async def _settle(self, record: Migration) -> None:
         """Look again at one whose end is unknown, and which no longer has the VM to itself: what an
-        application has set since stays, and the hosts of a VM that has migrated again speak of
-        that migration."""
+        application has set since stays."""
         since = await asyncio.to_thread(self._store.migrations.since, record)
         if since.busy:
             return
         run = self._new(record.id)
-        if since.migration is not None:
-            fields = MigrationFields(state=record.state, failure=_SUPERSEDED)
+        why = await self._why_not_asked(record, since)
+        if why:
+            fields = MigrationFields(state=record.state, failure=why)
         else:
             fields = await self._end(run, since.applied)
         if fields["state"] not in (MigrationState.POSTCOPY_PAUSED, MigrationState.UNKNOWN):
@@ -180,6 +182,14 @@ class MigrationJob:
         told["failure"] = with_report(record.failure, str(told["failure"]))
         if told["failure"] != record.failure or "problems" in told:
             await run.notes.save(cast(MigrationFields, told))
+
+    async def _why_not_asked(self, record: Migration, since: Since) -> str:
+        """Why its hosts cannot tell any more how it ended; empty where they may."""
+        if since.migration is not None:
+            return _SUPERSEDED
+        if record.source in {host.name for host in await self._hosts.all()}:
+            return ""
+        return f"the source cannot be asked: {removed(record.source)}"
 
     async def settle_orphans(self, jobs: JobEngine) -> None:
         """Finalize migrations that no job runs any more: its own record could not be written (a
@@ -193,7 +203,7 @@ class MigrationJob:
             if record.id not in before:
                 self._orphans.add(record.id)
                 continue
-            with bound_contextvars(migration_id=str(record.id)):
+            with _by_itself(record):
                 log.warning("a migration without its job is finalized")
                 await self.finalize(str(record.id))
 
@@ -283,16 +293,29 @@ class _RecordedHosts:
         return await self._hosts.driver(await self._source_name())
 
     async def destination(self) -> Driver | None:
-        """None if the destination of an observed migration is unknown or was removed since."""
+        """None, too, if it was removed since."""
         record = await self._notes.record()
         if not record.destination:
             return None
         try:
             return await self._hosts.driver(record.destination)
         except NotFound:
-            if record.trigger is Trigger.OBSERVED:
-                return None
-            raise
+            return None
+
+
+@contextmanager
+def _by_itself(record: Migration) -> Iterator[None]:
+    """Look at one record of several: what goes wrong with it must not keep the others from it."""
+    with bound_contextvars(migration_id=str(record.id)):
+        try:
+            yield
+        except TakenOver:
+            raise  # nor may this service settle the others
+        except VmtuneError as error:
+            log.warning("a migration is not settled", reason=error.message)
+        except Exception:
+            telemetry.task_failed()
+            log.exception("a migration is not settled")
 
 
 def _chosen(record: Migration) -> DesiredValues:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from tests.support.simulated.fakes import VM
 from tests.support.simulated.world import World
+from vmtune.errors import CommandRefused, TakenOver
 from vmtune.hypervisor.protocol import MigrateOrder
 from vmtune.model.migration.record import AbortState, Migration, MigrationState
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import ApplicationState
+from vmtune.storage.repositories.since import Since
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
 
 BEFORE = 300
@@ -108,3 +110,57 @@ async def test_nothing_is_settled_while_an_application_is_at_work(it: World) -> 
     await it.job.settle_unknown()
     assert it.source.parameters["downtime-limit"] == BEFORE
     assert it.store.migrations.get(record.id).state is MigrationState.FAILED
+
+
+async def test_a_removed_destination_keeps_no_record_from_being_settled(it: World) -> None:
+    gone, here = unknown(it, vm=uuid4()), unknown(it)
+    await it.hosts.remove("b")
+    await it.job.settle_unknown()
+    told = it.store.migrations.get(gone.id)
+    assert told.state is MigrationState.UNKNOWN
+    assert told.failure == "the destination cannot be asked: b was removed"
+    assert it.store.migrations.get(here.id).state is MigrationState.FAILED
+
+
+async def test_a_removed_source_is_told(it: World) -> None:
+    record = unknown(it)
+    await it.hosts.remove("a")
+    await it.job.settle_unknown()
+    told = it.store.migrations.get(record.id)
+    assert (told.state, told.failure) == (
+        MigrationState.UNKNOWN,
+        "the source cannot be asked: a was removed",
+    )
+
+
+@pytest.mark.parametrize("error", [CommandRefused("no"), KeyError("a fault of ours")])
+async def test_one_that_cannot_be_settled_keeps_no_other_from_it(
+    it: World, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    bad, good = unknown(it, vm=uuid4()), unknown(it)
+    real = it.store.migrations.since
+
+    def since(record: Migration) -> Since:
+        if record.id == bad.id:
+            raise error
+        return real(record)
+
+    monkeypatch.setattr(it.store.migrations, "since", since)
+    await it.job.settle_unknown()
+    assert it.store.migrations.get(bad.id).state is MigrationState.UNKNOWN
+    assert it.store.migrations.get(good.id).state is MigrationState.FAILED
+
+
+async def test_who_has_lost_its_hosts_settles_nothing_more(
+    it: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [unknown(it, vm=uuid4()), unknown(it)]
+
+    def since(record: Migration) -> Since:
+        raise TakenOver("another service has taken over")
+
+    monkeypatch.setattr(it.store.migrations, "since", since)
+    with pytest.raises(TakenOver):
+        await it.job.settle_unknown()
+    states = {it.store.migrations.get(record.id).state for record in records}
+    assert states == {MigrationState.UNKNOWN}
