@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import structlog
 
+from vmtune.engine.asking import ask_again, may_pass
+from vmtune.engine.undo import UNDONE_WITHIN_S
 from vmtune.errors import VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.migration.record import Migration
@@ -19,21 +21,25 @@ _SET_BY_LIBVIRT = [row for row in BUILT_IN.on(Route.MIGRATE) if row.libvirt and 
 
 async def restore_arrived(record: Migration, destination: Driver) -> None:
     """Set QEMU's defaults where the migration's settings are still there. A QEMU that a VM arrives
-    in has been started for it, so nothing else was set before. Never raises vmtune's errors: the VM
-    runs."""
+    in has been started for it, so nothing else was set before. A libvirt that is just there again
+    may be silent for a moment. Never raises vmtune's errors: the VM runs."""
     try:
-        readings = await destination.read(record.vm, [row.name for row in _SET_BY_LIBVIRT])
-        changes = still_set(record, readings)
-        if not changes or record.vm in await destination.outgoing():
-            return
-        log.warning(
-            "libvirt has not restored what it set",
-            vm=str(record.vm),
-            tunables=[change.tunable for change in changes],
-        )
-        await destination.write(record.vm, in_order(changes, readings))
+        await ask_again(lambda: _restore(record, destination), UNDONE_WITHIN_S, may_pass)
     except VmtuneError as error:
         log.info("not restored", vm=str(record.vm), reason=str(error))
+
+
+async def _restore(record: Migration, destination: Driver) -> None:
+    readings = await destination.read(record.vm, [row.name for row in _SET_BY_LIBVIRT])
+    changes = still_set(record, readings)
+    if not changes or record.vm in await destination.outgoing():
+        return
+    log.warning(
+        "libvirt has not restored what it set",
+        vm=str(record.vm),
+        tunables=[change.tunable for change in changes],
+    )
+    await destination.write(record.vm, in_order(changes, readings))
 
 
 def still_set(record: Migration, readings: Readings) -> list[Change]:

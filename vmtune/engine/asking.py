@@ -7,7 +7,14 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from vmtune.errors import CommandRefused, HostUnreachable, MonitorBusy, OutcomeUnknown
+from vmtune.errors import (
+    CommandRefused,
+    HostUnreachable,
+    MonitorBusy,
+    OutcomeUnknown,
+    VmtuneError,
+)
+from vmtune.hypervisor.protocol import VM_BUSY
 
 SILENCE = (HostUnreachable, MonitorBusy, OutcomeUnknown, CommandRefused)
 """What is no answer to a question: libvirt refuses those, too, whose lock it does not get."""
@@ -19,12 +26,23 @@ RETRY_S = 0.2
 _T = TypeVar("_T")
 
 
+def is_silence(error: VmtuneError) -> bool:
+    """Whether *error* is no answer to a question."""
+    return isinstance(error, SILENCE)
+
+
+def may_pass(error: VmtuneError) -> bool:
+    """Whether a command that ended so may succeed when it is repeated; a refusal is an answer."""
+    refused = isinstance(error, CommandRefused)
+    return error.problems[0].code == VM_BUSY if refused else is_silence(error)
+
+
 async def ask_again(
     ask: Callable[[], Awaitable[_T]],
     within_s: float,
-    retried: tuple[type[Exception], ...] = SILENCE,
+    repeats: Callable[[VmtuneError], bool] = is_silence,
 ) -> _T:
-    """Ask again while *ask* raises one of *retried*, for *within_s* seconds.
+    """Ask again, for *within_s* seconds, while *ask* raises what *repeats* holds of.
 
     :raise VmtuneError: the last one.
     """
@@ -32,7 +50,7 @@ async def ask_again(
     while True:
         try:
             return await ask()
-        except retried:
-            if time.monotonic() > deadline:
+        except VmtuneError as error:
+            if time.monotonic() > deadline or not repeats(error):
                 raise
         await asyncio.sleep(RETRY_S)

@@ -18,7 +18,8 @@ from vmtune.engine.copied_disks import end_copies
 from vmtune.engine.end_state import GUEST_LOST, End, Evidence, find_end, harms_guest
 from vmtune.engine.notes import Hosts
 from vmtune.engine.read_back import close_outcomes, read_on_arrival
-from vmtune.engine.setting import restore, set_again
+from vmtune.engine.setting import set_again
+from vmtune.engine.undo import Undo
 from vmtune.errors import NotFound, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, VmState
@@ -35,7 +36,6 @@ from vmtune.model.migration.record import (
 from vmtune.model.migration.steps import StepAction
 from vmtune.model.plan.changes import Change
 from vmtune.model.plan.outcome import Outcome, Status
-from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.registry import TunableRegistry
 from vmtune.model.tunables.tunable import Route
 
@@ -53,11 +53,6 @@ _CAME_BACK = Problem(
     "one was not seen, and its figures are not known",
     "keep the service running while VMs migrate",
 )
-
-BOUND = "max_cpu_throttle_percent"
-THROTTLES = frozenset({"cpu_throttle_initial_percent", "cpu_throttle_increment_percent"})
-"""What libvirt would restore, and cannot where steering has set the bound of the throttle, which
-libvirt does not know: QEMU refuses the first throttle of before next to it."""
 
 CarryOver = Callable[[UUID, Driver], Awaitable[Sequence[Outcome]]]
 """Sets the VM's applied values on the destination, too: QEMU does not migrate them."""
@@ -106,18 +101,19 @@ async def finalize(
         fields |= await _postcopy_figures(record, destination)
         outcomes = await _arrived(record, destination, totals, tunables)
         lacks = await _carried_over(record.vm, destination, reapply)
-        if resets:
-            await _put_back_there(record, source, destination, libvirt=libvirt)
+        undo = Undo(record, source, destination, tunables)
+        stays = await undo.completed(libvirt=libvirt) if resets else ()
         if libvirt:
             await restore_arrived(record, destination)
         left = await end_copies(record, end.state, destination, source=None if libvirt else source)
         if record.disks:
             fields["disks"] = arrived(record.disks)
-        problems = (*paused, *lacks, *left, *await find_old_copy(record, source))
+        old = await find_old_copy(record, source)
+        problems = (*paused, *lacks, *stays, *left, *old)
     else:
         paused = await resume_if_paused(record, source)
-        waits = None if libvirt else destination
-        restored = await _put_back(record, source, waits, resets=resets, libvirt=libvirt)
+        undo = Undo(record, source, destination, tunables)
+        stays = await undo.stopped(resets=resets, libvirt=libvirt)
         # On neither host: it may have arrived unnoticed, and ended there.
         may_have_run = end.gone or harms_guest(end.why)
         left = await end_copies(
@@ -127,8 +123,7 @@ async def finalize(
             may_have_run=may_have_run,
             source=None if libvirt else source,
         )
-        held = await _lift_dirty_limit(record, source)
-        problems = (*paused, *restored, *held, *left)
+        problems = (*paused, *stays, *left)
         outcomes = close_outcomes(record, "the migration did not complete")
     problems = (*record.problems, *problems)
     return fields | MigrationFields(outcomes=tuple(outcomes.values()), problems=problems)
@@ -190,86 +185,6 @@ async def _carried_over(vm: UUID, destination: Driver, reapply: CarryOver) -> tu
     )
 
 
-async def _put_back(
-    record: Migration,
-    source: Driver,
-    destination: Driver | None,
-    *,
-    resets: bool,
-    libvirt: bool,
-) -> tuple[Problem, ...]:
-    """Restore all that was set for a migration that did not complete; return what could not be.
-
-    Without libvirt what was set last is restored first: QEMU may not take an earlier value next to
-    it. libvirt restores its own first, and would overwrite what is restored before.
-
-    :param destination: one that waits without libvirt still has what was set for this one.
-    """
-    problems = () if libvirt else await _restore_journal(record, source)
-    if resets:
-        await _reset(record, source, destination)
-    return await _restore_journal(record, source) if libvirt else problems
-
-
-async def _put_back_there(
-    record: Migration, source: Driver, destination: Driver, *, libvirt: bool
-) -> None:
-    """Restore what was set for a migration that completed. Without libvirt the QEMU that the guest
-    has left is there until somebody ends it, and may be where the guest comes back to; what cannot
-    be restored of it harms nobody."""
-    for problem in () if libvirt else await _restore_journal(record, source):
-        log.info("not put back", vm=str(record.vm), field=problem.field, reason=problem.message)
-    await _reset(record, source, destination)
-
-
-async def _restore_journal(record: Migration, source: Driver) -> tuple[Problem, ...]:
-    """Restore the source's journal, except what libvirt has restored; return what could not be
-    restored."""
-    try:
-        by_libvirt = await _restored_by_libvirt(source) if record.journal else frozenset()
-        if any(change.tunable == BOUND for change in record.journal):
-            by_libvirt -= THROTTLES
-        ours = [change for change in record.journal if change.tunable not in by_libvirt]
-        outcomes = await restore(source, record.vm, ours) if ours else []
-    except NotFound:
-        return ()  # its QEMU is gone, and with it what was set
-    except VmtuneError as error:
-        return tuple(error.problems)
-    return tuple(
-        Problem(f"values.{o.tunable}", "not_put_back", o.reason, "set it by hand")
-        for o in outcomes
-        if o.status is not Status.REVERTED
-    )
-
-
-async def _lift_dirty_limit(record: Migration, source: Driver) -> tuple[Problem, ...]:
-    """Have the guest write as it likes, which QEMU holds back on where a migration with the dirty
-    limit fails."""
-    if record.wanted.get("dirty_limit") is not True:
-        return ()
-    try:
-        await source.lift_dirty_limit(record.vm)
-    except NotFound:
-        return ()  # its QEMU is gone
-    except VmtuneError as error:
-        why = f"the dirty limit may still hold the guest back: {error.message}"
-        return (Problem("vm", "still_limited", why, "run cancel-vcpu-dirty-limit by its monitor"),)
-    return ()
-
-
-async def _restored_by_libvirt(source: Driver) -> frozenset[str]:
-    """What libvirt restores to the values before the migration. The journal has what
-    libvirt set for it, where vmtune changed that on the way."""
-    facts = await source.host_facts()
-    if facts.connection is not Connection.LIBVIRT:
-        return frozenset()
-    return frozenset(
-        row.name
-        for row in BUILT_IN.on(Route.MIGRATE)
-        if row.libvirt is not None and (facts.libvirt is None or row.libvirt.since <= facts.libvirt)
-    )
-
-
 async def _totals(
     vm: UUID, snapshot: Snapshot | None, source: Driver, destination: Driver | None
 ) -> Totals | None:
@@ -298,22 +213,6 @@ def _with_missed(totals: Totals, snapshot: Snapshot | None) -> Totals:
     sample = snapshot.sample if snapshot else None
     missed = sample.missed_zero_copy if sample else 0
     return replace(totals, missed_zero_copy=max(totals.missed_zero_copy, missed))
-
-
-async def _reset(record: Migration, source: Driver, destination: Driver | None) -> None:
-    """Restore what was set on both sides for the migration."""
-    prior = record.prior
-    sides = (
-        (source, prior.source if prior else None),
-        (destination, prior.destination if prior else None),
-    )
-    for driver, was in sides:
-        if driver is None:
-            continue
-        try:
-            await driver.reset_after_migration(record.vm, was)
-        except VmtuneError as error:
-            log.info("not reset", vm=str(record.vm), reason=str(error))
 
 
 async def find_old_copy(record: Migration, source: Driver) -> tuple[Problem, ...]:

@@ -24,7 +24,7 @@ from vmtune.engine.controllers import Controllers, Past
 from vmtune.engine.copy_watch import CopyWatch
 from vmtune.engine.end_state import Evidence
 from vmtune.engine.expectation import Expectation
-from vmtune.engine.finalize import THROTTLES, CarryOver, finalize
+from vmtune.engine.finalize import CarryOver, finalize
 from vmtune.engine.made_images import make_images
 from vmtune.engine.notes import Hosts, Notes
 from vmtune.engine.ownership import Ownership
@@ -34,6 +34,7 @@ from vmtune.engine.reaper.of_record import full_rings_kill, reaper_of, refuse_wi
 from vmtune.engine.source_images import settle_source_images
 from vmtune.engine.steered import Begin
 from vmtune.engine.steering import begin_steering
+from vmtune.engine.undo import THROTTLES
 from vmtune.engine.watch import watch
 from vmtune.errors import CommandRefused, NotFound, Problem, TooLate, VmtuneError
 from vmtune.forecast.outlook import Outlook

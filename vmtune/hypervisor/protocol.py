@@ -23,6 +23,10 @@ from vmtune.model.migration.record import Snapshot, Totals
 from vmtune.model.plan.changes import Change
 from vmtune.model.tunables.tunable import Value
 
+VM_BUSY = "busy"
+"""The code of a :class:`~vmtune.errors.CommandRefused` that says nothing of the command: another
+operation has the VM at the moment."""
+
 
 class EventKind(StrEnum):
     """What a driver reports to its watchers."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.support.examples.migrations import make_migration
@@ -55,4 +57,17 @@ async def test_it_is_set_unless_the_vm_moves_on(leaves: bool) -> None:
     assert qemu.capabilities["postcopy-ram"] is leaves
     sent = [command for command, _ in qemu.commands]
     assert ("migrate-set-capabilities" in sent) is not leaves, "it is not tried in vain"
+    await driver.close()
+
+
+async def test_it_is_set_though_the_host_is_silent_for_a_moment() -> None:
+    qemu = fake_qemu()
+    qemu.capabilities["postcopy-ram"] = True
+    driver = FakeDriver([qemu], "b")
+    driver.reachable = False
+    restoring = asyncio.create_task(restore_arrived(POSTCOPY, driver))
+    await asyncio.sleep(0.05)
+    driver.reachable = True
+    await restoring
+    assert not qemu.capabilities["postcopy-ram"]
     await driver.close()

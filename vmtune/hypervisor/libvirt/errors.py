@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from vmtune.errors import CommandRefused, HostUnreachable, NotFound, OutcomeUnknown, VmtuneError
 from vmtune.hypervisor.libvirt.certificates import look_at
 from vmtune.hypervisor.libvirt.reach import Remote, explain, said
+from vmtune.hypervisor.protocol import VM_BUSY
 from vmtune.model.migration.record import MIGRATION_CANCELLED
 
 NO_DOMAIN = 42
@@ -66,7 +67,7 @@ def translate(number: int, message: str, alive: bool, uri: str) -> VmtuneError:
         return NotFound(message, field="vm")
     if number == OPERATION_TIMEOUT:
         return LibvirtRefused(
-            message, number, "busy", "another operation holds this VM: wait until it has ended"
+            message, number, VM_BUSY, "another operation holds this VM: wait until it has ended"
         )
     if number in (_ACCESS_DENIED, _OPERATION_DENIED):
         return LibvirtRefused(
