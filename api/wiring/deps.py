@@ -232,9 +232,9 @@ async def open_container(
         admission = Admission(store, bus, _limits(settings))
         stack.push_async_callback(admission.close)
         migrating = store, bus, hosts, plans, applications, admission, settings.sample_hz
-        job = MigrationJob(*migrating)
         own = await asyncio.to_thread(make_jobs, settings, jobs)
         engine = cluster_jobs(own, store, cluster)
+        job, found = _migration_jobs(functools.partial(MigrationJob, *migrating), engine, stack)
         migrations = MigrationService(
             store,
             bus,
@@ -244,9 +244,6 @@ async def open_container(
             job,
             IntentService(ForecastService(store, plans, settings.sample_guest_pages), plans, hosts),
         )
-        job.register(engine)
-        found = MigrationJob(*migrating, Trigger.OBSERVED)
-        found.register(engine)
         planner = EvacuationPlanner(store, hosts, plans)
         evacuating = EvacuationJob(
             store,
@@ -395,6 +392,17 @@ async def _reconciling(applications: ApplyService) -> AsyncIterator[None]:
 
 def _outbox(settings: Settings, store: Store) -> Outbox:
     return Outbox(store, settings.webhook_own_addresses)
+
+
+def _migration_jobs(
+    make: Callable[[Trigger], MigrationJob], engine: JobEngine, stack: AsyncExitStack
+) -> tuple[MigrationJob, MigrationJob]:
+    """Those of vmtune's own migrations, and of others'."""
+    own, others = make(Trigger.VMTUNE), make(Trigger.OBSERVED)
+    for job in (own, others):
+        job.register(engine)
+        stack.push_async_callback(job.close)
+    return own, others
 
 
 @asynccontextmanager

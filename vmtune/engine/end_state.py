@@ -47,6 +47,8 @@ class Evidence:
     :param switched: QEMU was seen in post-copy.
     :param anothers: what migrates the VM is not this migration, which never began.
     :param may_abort: what migrates the VM is this migration: a request to abort it is carried out.
+    :param recovers: a post-copy that is paused may still be recovered by itself: a host that is
+        silent is waited for.
     :param refused: the answer to this process's own call to start it.
     """
 
@@ -58,6 +60,7 @@ class Evidence:
     anothers: bool = False
     switched: bool = False
     may_abort: bool = True
+    recovers: bool = False
     refused: CommandRefused | None = None
 
 
@@ -172,6 +175,8 @@ async def ask_both(
             with suppress(VmtuneError):
                 await source.abort_migration(record.vm)
         end = conclude(here, there, stopped)
+        if record.state is MigrationState.POSTCOPY_PAUSED and end.state is MigrationState.UNKNOWN:
+            end = _not_over(end, here, there, evidence)
         if here.arrived and _had_begun(record) and end.state is stopped:
             end = End(MigrationState.COMPLETED, came_back=True)
         if there.nowhere and not here.moving and end == before:
@@ -184,6 +189,14 @@ async def ask_both(
             return replace(end, state=MigrationState.UNKNOWN)
         before = end
         await asyncio.sleep(RETRY_S)
+
+
+def _not_over(end: End, here: HostView, there: HostView, evidence: Evidence) -> End:
+    """What is known of a post-copy that was paused: it has not ended because a host is silent, nor
+    because it goes on by now. Whoever watches it next sees that."""
+    goes_on = guest_state(here, there) is Guest.SPLIT
+    waits = evidence.recovers and bool(here.silent or there.silent)
+    return replace(end, state=MigrationState.POSTCOPY_PAUSED) if goes_on or waits else end
 
 
 def _had_begun(record: Migration) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import structlog
 
@@ -25,7 +26,7 @@ from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.network import direct_address
 from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.postcopy import NOT_OFFERED
-from vmtune.model.migration.record import Migration, MigrationFields, Trigger
+from vmtune.model.migration.record import Migration, MigrationFields, Sample, Trigger
 from vmtune.model.tunables.rows.postcopy import ATTEMPTS, WITHIN_S, PostcopyRecovery
 
 log = structlog.get_logger(__name__)
@@ -59,6 +60,13 @@ class RecoverySettings:
             int(values.get("postcopy_recovery_attempts", ATTEMPTS)),
             int(values.get("postcopy_recovery_within_s", WITHIN_S)),
         )
+
+    def last_for(self, record: Migration, samples: Sequence[Sample]) -> bool:
+        """Whether the time is not over in which a paused migration is recovered by itself. Its last
+        sample is of the pause."""
+        last_ms = samples[-1].at_ms if samples else 0
+        paused_at = (record.started_at or record.created_at) + timedelta(milliseconds=last_ms)
+        return datetime.now(UTC) - paused_at < timedelta(seconds=self.within_s)
 
 
 async def recover(

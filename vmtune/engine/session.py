@@ -31,6 +31,7 @@ from vmtune.engine.ownership import Ownership
 from vmtune.engine.postcopy_watch import GuestLost, PostcopyWatch
 from vmtune.engine.read_back import read_running
 from vmtune.engine.reaper.of_record import full_rings_kill, reaper_of, refuse_without_reaper
+from vmtune.engine.recovery import RecoverySettings
 from vmtune.engine.source_images import settle_source_images
 from vmtune.engine.steered import Begin
 from vmtune.engine.steering import begin_steering
@@ -336,7 +337,8 @@ class MigrationSession:
                 why = "vmtune ended before it could observe the effect"
                 await self.notes.step(replace(step, effect=StepEffect.UNKNOWN, detail=why), ())
         # What an earlier process saw is stored; what this one saw may not be yet.
-        earlier = await self.notes.samples() if self.handle is None else ()
+        paused = record.state is MigrationState.POSTCOPY_PAUSED
+        earlier = await self.notes.samples() if self.handle is None or paused else ()
         evidence = Evidence(
             self.handle,
             self.snapshot,
@@ -346,6 +348,7 @@ class MigrationSession:
             anothers=await self._ownership.is_anothers(record, called_here=self.handle is not None),
             switched=self._switched or any(sample.status.in_postcopy for sample in earlier),
             may_abort=await self._ownership.may_abort(record),
+            recovers=RecoverySettings.of(record).last_for(record, earlier),
             refused=self._refused,
         )
         record = await self.notes.record()

@@ -134,6 +134,7 @@ async def world(folder: Path, version: str = NEWEST, **qemu: object) -> AsyncIte
             yield made
         finally:
             await made.jobs.stop()
+            await made.job.close()
             await made.admission.close()
             await made.hosts.close()
             await made.bus.drain()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Container, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import cast
 from uuid import UUID
@@ -40,6 +40,7 @@ from vmtune.storage.repositories.since import Since
 
 log = structlog.get_logger(__name__)
 
+_STARTED = (MigrationState.STARTING, MigrationState.ACTIVE, MigrationState.POSTCOPY_PAUSED)
 _SUPERSEDED = (
     "its end was not seen, and the VM has migrated again since: its hosts can no longer say how it "
     "ended, and nothing of it is restored"
@@ -57,6 +58,14 @@ class _Run:
     session: MigrationSession
     plan: Plan | None = None
     error: VmtuneError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """A migration whose job is over, and which is not."""
+
+    source: str
+    task: asyncio.Task[None]
 
 
 class MigrationJob:
@@ -87,6 +96,7 @@ class MigrationJob:
         self._records = MigrationRecords(store, bus, retries=True)
         self._runs: dict[UUID, _Run] = {}
         self._orphans: set[UUID] = set()
+        self._followed: dict[UUID, _Followed] = {}
 
     def register(self, jobs: JobEngine) -> None:
         """Give the job engine the phases."""
@@ -144,8 +154,12 @@ class MigrationJob:
     async def _finalize(self, id: UUID) -> None:
         run = self._of(id)
         await run.notes.store_samples(run.session.controllers)
-        if not (await run.notes.record()).state.ended:
-            await run.notes.save(await self._end(run))
+        if (await run.notes.record()).state.ended:
+            return
+        fields = await self._end(run)
+        changed = _changed(await run.notes.record(), fields)
+        if changed:
+            await run.notes.save(changed)
 
     async def _end(self, run: _Run, stays: Container[str] = ()) -> MigrationFields:
         record = await run.notes.record()
@@ -192,20 +206,53 @@ class MigrationJob:
         return f"the source cannot be asked: {removed(record.source)}"
 
     async def settle_orphans(self, jobs: JobEngine) -> None:
-        """Finalize migrations that no job runs any more: its own record could not be written (a
-        full disk). Seen so twice, since a job may just be going from one service to another."""
+        """Follow, or finalize, migrations that no job runs any more: its own record could not be
+        written (a full disk), or it ended while post-copy was paused. Seen so twice, since a job
+        may just be going from one service to another."""
         before, self._orphans = self._orphans, set()
+        for followed in self._followed.values():
+            if not self._hosts.drives(followed.source):
+                followed.task.cancel()
         for record in await asyncio.to_thread(self._store.migrations.unfinished):
             if record.trigger is not self._trigger or not self._hosts.drives(record.source):
                 continue
-            if await jobs.is_active(str(record.id)):
+            if record.id in self._followed or await jobs.is_active(str(record.id)):
                 continue
             if record.id not in before:
                 self._orphans.add(record.id)
-                continue
+            elif record.state in _STARTED:
+                self._follow(record)
+            else:
+                with _by_itself(record):
+                    log.warning("a migration without its job is finalized")
+                    await self.finalize(str(record.id))
+
+    def _follow(self, record: Migration) -> None:
+        """Run a job's phases again, beside the looks at others: it may last."""
+
+        async def follow() -> None:
             with _by_itself(record):
-                log.warning("a migration without its job is finalized")
+                log.info("a migration without its job is followed", state=record.state.value)
+                with suppress(Exception):  # known to its last phase, as in a job
+                    await self.run(str(record.id))
                 await self.finalize(str(record.id))
+
+        task = asyncio.create_task(follow(), name=f"follow {record.id}")
+        self._followed[record.id] = _Followed(record.source, task)
+
+        def over(task: asyncio.Task[None]) -> None:
+            del self._followed[record.id]
+            if not task.cancelled():
+                task.exception()  # who took over has its hosts
+
+        task.add_done_callback(over)
+
+    async def close(self) -> None:
+        """Leave alone what is followed; the next service finds it."""
+        tasks = [followed.task for followed in self._followed.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def recover(self, record: Migration, reason: str, address: str) -> None:
         """Recover a migration that is paused in post-copy, whoever runs its job.
@@ -316,6 +363,12 @@ def _by_itself(record: Migration) -> Iterator[None]:
         except Exception:
             telemetry.task_failed()
             log.exception("a migration is not settled")
+
+
+def _changed(record: Migration, fields: MigrationFields) -> MigrationFields:
+    """Of *fields* what differs: a state that stays is not told again."""
+    changed = {name: value for name, value in fields.items() if getattr(record, name) != value}
+    return cast(MigrationFields, changed)
 
 
 def _chosen(record: Migration) -> DesiredValues:

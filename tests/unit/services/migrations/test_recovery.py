@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ import pytest
 
 from tests.support.simulated.fakes import VM
 from tests.support.simulated.world import World, world
+from vmtune.engine.recovery import RecoverySettings
 from vmtune.errors import CommandRefused, InvalidInput, TooLate
-from vmtune.model.migration.controller_record import StepEffect
+from vmtune.model.migration.controller_record import StepEffect, StepRecord
 from vmtune.model.migration.record import Migration, MigrationState
 from vmtune.testing.fake.qemu import DIRTIED_BYTES_PER_S
 
@@ -151,3 +154,109 @@ async def test_a_paused_one_is_not_aborted(it: World) -> None:
     await it.migrations.recover(record.id)
     it.source.step()
     await it.ended(record)
+
+
+async def looked_at(it: World, times: int = 2) -> None:
+    """As often as the service looks at migrations that no job runs."""
+    for _ in range(times):
+        await it.job.settle_orphans(it.jobs)
+
+
+@pytest.fixture
+async def left(it: World, monkeypatch: pytest.MonkeyPatch) -> Migration:
+    """One that is paused, and whose job is over: its source was silent for too long."""
+    monkeypatch.setattr("vmtune.engine.asking.LOST_AFTER_S", 0.1)
+    monkeypatch.setattr("vmtune.engine.end_state.AGREES_WITHIN_S", 0.1)
+    monkeypatch.setattr("vmtune.engine.recovery._FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("vmtune.engine.recovery._LONGEST_WAIT_S", 0.05)
+    it.source.path_is_cut = True
+    record = await broken(it, postcopy=True, postcopy_recovery_attempts=1000)
+    it.source.lose()
+    it.drivers["a"].reachable = False
+    done = await it.ended(record)
+    assert done.state is MigrationState.POSTCOPY_PAUSED
+    return done
+
+
+async def test_one_whose_source_was_silent_is_recovered_by_itself_once_it_answers(
+    it: World, left: Migration
+) -> None:
+    await looked_at(it)
+    it.drivers["a"].reachable, it.source.path_is_cut = True, False
+    async with asyncio.timeout(20):
+        while it.store.migrations.get(left.id).state is not MigrationState.ACTIVE:
+            await looked_at(it)
+            await asyncio.sleep(0.05)
+    assert steps(it, left)[-1] == (
+        "recover post-copy",
+        "postcopy_recovery is auto",
+        StepEffect.DONE,
+    )
+    it.source.step()
+    await reaches(it, left, MigrationState.COMPLETED)
+
+
+async def test_one_that_is_recovered_by_hand_is_followed_to_its_end(
+    it: World, left: Migration
+) -> None:
+    it.drivers["a"].reachable, it.source.path_is_cut = True, False
+    await it.migrations.recover(left.id)
+    await it.job.finalize(str(left.id))
+    assert it.store.migrations.get(left.id).state is MigrationState.POSTCOPY_PAUSED
+    await looked_at(it)
+    await reaches(it, left, MigrationState.ACTIVE)
+    it.source.step()
+    await reaches(it, left, MigrationState.COMPLETED)
+    assert it.store.migrations.get(left.id).failure == ""
+
+
+async def test_one_that_stays_paused_is_not_published_again(
+    it: World, left: Migration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published: list[str] = []
+
+    async def publish(record: Migration, step: StepRecord | None = None) -> None:
+        published.append(record.state.value)
+
+    monkeypatch.setattr(it.job._records, "publish", publish)
+    before = it.store.migrations.get(left.id)
+    for _ in range(3):
+        await it.job.finalize(str(left.id))
+    assert it.store.migrations.get(left.id) == before
+    assert published == []
+
+
+@pytest.mark.parametrize(
+    ("within_s", "state"),
+    [(3600, MigrationState.POSTCOPY_PAUSED), (60, MigrationState.UNKNOWN)],
+)
+async def test_one_whose_hosts_are_both_silent_stays_paused_as_long_as_it_is_recovered(
+    it: World,
+    left: Migration,
+    monkeypatch: pytest.MonkeyPatch,
+    within_s: int,
+    state: MigrationState,
+) -> None:
+    """Else nobody could begin anything with the VM, nor forget its hosts."""
+    long_ago = datetime.now(UTC) - timedelta(minutes=5)
+    it.store.migrations.update(left.id, started_at=long_ago)
+    settings = RecoverySettings(auto=True, within_s=within_s)
+    monkeypatch.setattr(RecoverySettings, "of", lambda _: settings)
+    it.waiting.lose()
+    it.drivers["b"].reachable = False
+    await it.job.finalize(str(left.id))
+    assert it.store.migrations.get(left.id).state is state
+
+
+async def test_who_loses_its_hosts_follows_nothing_more(
+    it: World, left: Migration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it.drivers["a"].reachable = True
+    await looked_at(it)
+    (followed,) = it.job._followed.values()
+    monkeypatch.setattr(it.hosts, "drives", lambda _: False)
+    await looked_at(it, 1)
+    await asyncio.wait([followed.task], timeout=5)
+    assert followed.task.cancelled()
+    assert not it.job._followed
+    assert it.store.migrations.get(left.id).state is MigrationState.POSTCOPY_PAUSED
