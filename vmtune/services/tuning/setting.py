@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vmtune.engine.setting import restore
+from vmtune.engine.undo import NOT_PUT_BACK
 from vmtune.errors import Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.limits import SYSCTLS
 from vmtune.model.plan.changes import OF_HOST, Change
 from vmtune.model.plan.outcome import Application, Outcome, Status
 from vmtune.model.plan.plan import Plan
+from vmtune.model.tunables.built_in import BUILT_IN
 from vmtune.model.tunables.tunable import Route
 from vmtune.services.hosts.limits import HostLimits, LimitState, as_problem
 
@@ -66,13 +68,18 @@ def not_put_back(outcomes: Iterable[Outcome]) -> tuple[Problem, ...]:
     return tuple(
         Problem(
             f"values.{one.tunable}",
-            "not_put_back",
-            f"it was {one.wanted} before: {one.reason or 'something else is set'}",
+            NOT_PUT_BACK,
+            f"it was {_rendered(one)} before: {one.reason or 'something else is set'}",
             "revert it again, or set it by hand",
         )
         for one in outcomes
         if one.status is not Status.REVERTED
     )
+
+
+def _rendered(outcome: Outcome) -> str:
+    row = BUILT_IN.get(outcome.tunable)
+    return str(outcome.wanted) if row is None else row.render(outcome.wanted)
 
 
 def _come_back(journal: Iterable[Change], limits: Iterable[LimitState]) -> list[Outcome]:
