@@ -27,6 +27,7 @@ from vmtune.model.plan.outcome import Application, ApplicationState, Outcome, St
 from vmtune.storage import Store
 from vmtune.storage.repositories.applications import TRANSITIONS as APPLICATION_TRANSITIONS
 from vmtune.storage.repositories.migrations import TRANSITIONS as MIGRATION_TRANSITIONS
+from vmtune.storage.repositories.since import Since
 
 VM = UUID("00000000-0000-4000-8000-00000000000a")
 OTHER = UUID("00000000-0000-4000-8000-00000000000b")
@@ -397,3 +398,23 @@ def test_of_vms_the_open_migrations_and_their_states_are_found(store: Store) -> 
     assert store.migrations.open_of([VM, uuid4()]) == {VM: expected}
     store.migrations.update(paused.id, state=MigrationState.COMPLETED)
     assert store.migrations.open_of([VM]) == {}
+
+
+def test_what_has_happened_to_a_vm_since_a_migration_is_found(store: Store) -> None:
+    before = apply(store)
+    store.applications.finish(before.id, ApplicationState.APPLIED)
+    old = migrate(store)
+    assert store.migrations.since(old) == Since(True, None, frozenset())
+    store.migrations.update(old.id, state=MigrationState.UNKNOWN)
+    assert store.migrations.since(old) == Since(False, None, frozenset())
+    for name, state in (("tls", ApplicationState.FAILED), ("xbzrle", ApplicationState.UNKNOWN)):
+        begun = store.applications.begin(VM, "a", "tuned", 3, {name: True}, True, JOURNAL)
+        store.applications.finish(begun.id, state)
+    applied = apply(store)
+    wanted = frozenset({"xbzrle"})
+    assert store.migrations.since(old) == Since(True, None, wanted)
+    store.applications.finish(applied.id, ApplicationState.APPLIED)
+    assert store.migrations.since(old) == Since(False, None, wanted | {"multifd"})
+    newer = migrate(store)
+    assert store.migrations.since(old).migration == newer.id
+    assert store.migrations.since(newer) == Since(True, None, frozenset())
