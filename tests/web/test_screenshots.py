@@ -278,6 +278,9 @@ def test_what_was_interrupted(it: Live, page: Page) -> None:
     expect(page.get_by_text(re.compile("(are|were) still on a."))).to_be_visible()
     expect(page.get_by_text("recover it by hand")).to_be_visible()
     picture(page, "postcopy")
+    page.goto("/vms")
+    row = page.get_by_role("row").filter(has_text="queue1")
+    expect(row.get_by_text("post-copy is paused")).to_be_visible()
     it.client.delete(evacuation)
     # The migration stays: some releases of libvirt cannot recover it.
 
