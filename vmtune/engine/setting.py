@@ -12,7 +12,7 @@ from vmtune.model.plan.changes import AT_START, OF_HOST, Change, Readings, in_or
 from vmtune.model.plan.outcome import Outcome, Status, judge
 from vmtune.model.tunables.tunable import Value
 
-_Place = tuple[str, str]
+Place = tuple[str, str]
 """A tunable and its owner, which is empty where it has none."""
 
 
@@ -26,21 +26,28 @@ async def set_each(driver: Driver, vm: UUID, changes: Iterable[Change]) -> dict[
         return {}
     readings = await driver.read(vm, {c.tunable for c in wanted})
     ordered = in_order(wanted, readings)
-    return {name: why for (name, _), why in (await _write_each(driver.write, vm, ordered)).items()}
+    return {name: why for (name, _), why in (await write_each(driver.write, vm, ordered)).items()}
 
 
-async def _write_each(
-    write: Callable[[UUID, Sequence[Change]], Awaitable[None]], vm: UUID, changes: Sequence[Change]
-) -> dict[_Place, str]:
+async def write_each(
+    write: Callable[[UUID, Sequence[Change]], Awaitable[None]],
+    vm: UUID,
+    changes: Sequence[Change],
+    passes: Callable[[CommandRefused], bool] = lambda refusal: False,
+) -> dict[Place, str]:
     """All at once; only where that is refused one by one, since the rest may be set or not then.
-    Why some were refused, by tunable and owner."""
+    Why some were refused, by tunable and owner.
+
+    :param passes: whether a refusal of all at once is raised, to be repeated as a whole.
+    """
     try:
         await write(vm, changes)
-    except CommandRefused:
-        pass
+    except CommandRefused as refusal:
+        if passes(refusal):
+            raise
     else:
         return {}
-    refused: dict[_Place, str] = {}
+    refused: dict[Place, str] = {}
     for change in changes:
         try:
             await write(vm, [change])
@@ -74,12 +81,12 @@ async def restore(driver: Driver, vm: UUID, journal: Sequence[Change]) -> list[O
     boot = [c for c in journal if c.tunable in AT_START]
     now = [c for c in journal if c.tunable not in AT_START | OF_HOST]
     names = {c.tunable for c in now}
-    refused: dict[_Place, str] = {}
+    refused: dict[Place, str] = {}
     if now:
         readings = await driver.read(vm, names)
-        refused |= await _write_each(driver.write, vm, in_order(now, readings))
+        refused |= await write_each(driver.write, vm, in_order(now, readings))
     if boot:
-        refused |= await _write_each(driver.write_boot, vm, boot)
+        refused |= await write_each(driver.write_boot, vm, boot)
     readings = await driver.read(vm, names) if names else {}
     outcomes: dict[str, Outcome] = {}
     for change in (*now, *boot):

@@ -9,8 +9,8 @@ from typing import TypeVar
 import structlog
 
 from vmtune.engine.asking import ask_again, may_pass
-from vmtune.engine.setting import is_put_back, set_each
-from vmtune.errors import CommandRefused, NotFound, Problem, VmtuneError
+from vmtune.engine.setting import is_put_back, write_each
+from vmtune.errors import NotFound, Problem, VmtuneError
 from vmtune.hypervisor.protocol import Driver
 from vmtune.model.host.facts import Connection, Reading
 from vmtune.model.migration.prior import Prior
@@ -113,16 +113,11 @@ class Undo:
         names = {change.tunable for change in ours}
         if not ours:
             return ()
-        refused: dict[str, str] = {}
-        try:
-            await source.write(record.vm, in_order(ours, await source.read(record.vm, names)))
-        except CommandRefused as refusal:
-            if may_pass(refusal):
-                raise
-            refused = await set_each(source, record.vm, ours)
+        ordered = in_order(ours, await source.read(record.vm, names))
+        refused = await write_each(source.write, record.vm, ordered, may_pass)
         readings = await source.read(record.vm, names)
         left = {
-            change: refused.get(change.tunable) or self._read_back(change, readings)
+            change: refused.get((change.tunable, change.owner)) or self._read_back(change, readings)
             for change in ours
             if not is_put_back(change, readings)
         }
