@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import secrets
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from tests.fault.direct import DirectLive
-from tests.support.hosts.live import Live, Service, wait_for
+from tests.support.hosts.live import Live, Service, add_hosts, lab_settings, wait_for
 from tests.support.hosts.local_disks import own_file_systems
 from tests.support.hosts.machines import live_machines
 from tests.support.hosts.sharing import SharingService
@@ -134,14 +133,7 @@ def testbed(kind: Kind, folder: Path, number: int) -> Iterator[FaultTestbed]:
             at = live.service.folder
             yield FaultTestbed(kind, live, [live.service], f"sqlite:///{at}/vmtune.db", at)
         return
-    token = secrets.token_hex(2)
-    settings = lab.LabSettings(
-        name_a=f"vt-{token}-a",
-        name_b=f"vt-{token}-b",
-        address_a=f"10.{number}.0.1/24",
-        address_b=f"10.{number}.0.2/24",
-        folder=Path(f"/run/vt-{token}"),
-    )
+    settings = lab_settings(number)
     with ExitStack() as stack:
         made = _services(kind, folder, stack)
         stack.callback(lab.down, settings)
@@ -158,9 +150,7 @@ def testbed(kind: Kind, folder: Path, number: int) -> Iterator[FaultTestbed]:
             yield made
             return
         made.live = Live(settings, made.services[0], status)
-        for name, host in zip("ab", status.hosts, strict=True):
-            body = {"name": name, "uri": host.uri, "peer_uri": host.peer_uri}
-            made.live.client.post("/hosts", body)
+        add_hosts(made.live.client, status)
         yield made
 
 

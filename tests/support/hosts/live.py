@@ -201,24 +201,33 @@ class Live:
         }
 
 
-@contextmanager
-def live(folder: Path, number: int, port: int = 0) -> Iterator[Live]:
-    """A lab with addresses 10.*number*.0.0/24, and a service, which listens at *port*, too."""
+def lab_settings(number: int) -> lab.LabSettings:
+    """Of a lab with addresses 10.*number*.0.0/24, and names that no other lab has."""
     token = secrets.token_hex(2)
-    settings = lab.LabSettings(
+    return lab.LabSettings(
         name_a=f"vt-{token}-a",
         name_b=f"vt-{token}-b",
         address_a=f"10.{number}.0.1/24",
         address_b=f"10.{number}.0.2/24",
         folder=Path(f"/run/vt-{token}"),
     )
+
+
+def add_hosts(client: Client, status: lab.LabStatus) -> None:
+    """Have the service drive the lab's hosts, as a and b."""
+    for name, host in zip("ab", status.hosts, strict=True):
+        client.post("/hosts", {"name": name, "uri": host.uri, "peer_uri": host.peer_uri})
+
+
+@contextmanager
+def live(folder: Path, number: int, port: int = 0) -> Iterator[Live]:
+    """A lab with addresses 10.*number*.0.0/24, and a service, which listens at *port*, too."""
+    settings = lab_settings(number)
     service = Service(folder, port)
     status = lab.up(settings)
     try:
         service.start()
-        for name, host in zip("ab", status.hosts, strict=True):
-            body = {"name": name, "uri": host.uri, "peer_uri": host.peer_uri}
-            service.client.post("/hosts", body)
+        add_hosts(service.client, status)
         yield Live(settings, service, status)
     finally:
         service.stop()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.hosts.live import Live, Service
+from tests.support.hosts.live import Live, Service, add_hosts
 from tests.support.hosts.machines import CHECKOUT, live_machines, machine_settings
 from vmtune import lab
 
@@ -49,9 +49,7 @@ def release_pair(older: str, newer: str, folder: Path) -> Iterator[Live]:
         service = Service(folder)
         try:
             service.start()
-            for name, host in zip("ab", status.hosts, strict=True):
-                body = {"name": name, "uri": host.uri, "peer_uri": host.peer_uri}
-                service.client.post("/hosts", body)
+            add_hosts(service.client, status)
             yield Live(settings, service, status)
         finally:
             service.stop()

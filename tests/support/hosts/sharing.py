@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -11,7 +10,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.support.hosts.live import STARTS_WITHIN_S, Live, Service, wait_for
+from tests.support.hosts.live import (
+    STARTS_WITHIN_S,
+    Live,
+    Service,
+    add_hosts,
+    lab_settings,
+    wait_for,
+)
 from tests.support.stores.postgres import new_database, running_postgres
 from vmtune import lab
 from vmtune.client.connection.http import Client
@@ -93,14 +99,7 @@ def live_fleet(folder: Path, number: int, ports: tuple[int, int] = (0, 0)) -> It
 
     :param ports: where the services also listen by TCP; 0 for nowhere.
     """
-    token = secrets.token_hex(2)
-    settings = lab.LabSettings(
-        name_a=f"vt-{token}-a",
-        name_b=f"vt-{token}-b",
-        address_a=f"10.{number}.0.1/24",
-        address_b=f"10.{number}.0.2/24",
-        folder=Path(f"/run/vt-{token}"),
-    )
+    settings = lab_settings(number)
     with ExitStack() as stack:
         url = stack.enter_context(new_database(stack.enter_context(running_postgres())))
         services = [
@@ -112,7 +111,5 @@ def live_fleet(folder: Path, number: int, ports: tuple[int, int] = (0, 0)) -> It
         for service in services:
             stack.callback(service.stop)
             service.start()
-        for name, host in zip("ab", status.hosts, strict=True):
-            body = {"name": name, "uri": host.uri, "peer_uri": host.peer_uri}
-            services[0].client.post("/hosts", body)
+        add_hosts(services[0].client, status)
         yield LiveFleet(settings, services, status)
